@@ -1,0 +1,5 @@
+"""``python -m contextrot``."""
+
+from contextrot.cli import main
+
+main()

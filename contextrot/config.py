@@ -1,0 +1,237 @@
+"""`BenchConfig`: the one object behind contextrot.yaml, CONTEXTROT_* variables, flags, the Python API and run.json.
+
+A setting is declared once, here; the command line's options, `contextrot doctor` and the docs are made from the fields.
+Precedence: flag > environment > file > default.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from contextrot.errors import ConfigError
+from contextrot.models.base import ModelSpec, Price
+from contextrot.yaml_source import UnreadableError, parse_yaml
+
+CONFIG_FILE = "contextrot.yaml"
+ENV_PREFIX = "CONTEXTROT_"
+#: Variables with our prefix that are not settings of a bench.
+_OTHER_VARIABLES = frozenset({"CONTEXTROT_CACHE", "CONTEXTROT_CONFIG", "CONTEXTROT_API_KEY"})
+
+
+class PriceEntry(BaseModel):
+    """USD per million tokens."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    prompt: Annotated[float, Field(ge=0, description="USD per million prompt tokens")]
+    completion: Annotated[float, Field(ge=0, description="USD per million completion tokens")]
+    cached: Annotated[float, Field(ge=0, description="USD per million cached prompt tokens")] | None = None
+
+
+class ModelEntry(BaseModel):
+    """A model of the matrix with its own settings. A bare name in `models:` is an entry with only `id`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    id: Annotated[str, Field(min_length=1, description="model name, e.g. openai/gpt-4.1-mini or local/smollm2-135m")]
+    label: Annotated[str, Field(description="name in tables and plots; default: the id")] = ""
+    window: Annotated[int, Field(ge=1, description="context window in tokens, where it is not known")] | None = None
+    price: PriceEntry | None = None
+    params: Annotated[dict[str, Any], Field(description="sent to the provider as they are")] = {}
+    base_url: str | None = None
+    api_key_env: Annotated[str, Field(description="name of the variable that holds the key")] | None = None
+    engine: Annotated[dict[str, Any], Field(description="settings of a local engine")] = {}
+    roles: Annotated[Literal["strict_alternation"], Field(description="role rules of the chat template")] | None = None
+
+    def to_spec(self) -> ModelSpec:
+        """The value the models' room works with."""
+        price = None if self.price is None else Price(self.price.prompt, self.price.completion, self.price.cached)
+        return ModelSpec(
+            id=self.id,
+            label=self.label or self.id,
+            window=self.window,
+            price=price,
+            params=self.params,
+            base_url=self.base_url,
+            api_key_env=self.api_key_env,
+            engine=self.engine,
+            roles=self.roles,
+        )
+
+
+class BenchConfig(BaseModel):
+    """Everything a bench depends on besides the scenario files themselves."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+    scenarios: Annotated[
+        list[str], Field(min_length=1, description="scenario files, folders, shipped ids or suites to replay")
+    ] = ["quick"]
+    models: Annotated[
+        list[ModelEntry],
+        Field(
+            min_length=1,
+            description="models: provider/model, endpoint/MODEL@URL, local/…, sim/…, python:module:factory",
+        ),
+    ] = [ModelEntry(id="local/smollm2-135m")]
+    strategies: Annotated[
+        list[str | dict[str, Any]],
+        Field(
+            min_length=1, description="context strategies: names, or mappings such as '{type: fifo, keep: {turns: 4}}'"
+        ),
+    ] = ["full", "fifo", "pinned"]
+    turns: Annotated[int, Field(ge=1, description="turns of a session, instead of the scenario's own")] | None = None
+    repeats: Annotated[int, Field(ge=1, description="sessions for each scenario × strategy × model")] = 3
+    seed: Annotated[
+        int, Field(ge=0, description="draws fact values and filler; the same seed replays the same script")
+    ] = 0
+    window: (
+        Annotated[int, Field(ge=64, description="virtual window in tokens, smaller than the model's own")] | None
+    ) = None
+    history: (
+        Annotated[
+            Literal["live", "scripted", "gold"],
+            Field(description="who writes the assistant turns, instead of the scenario's own choice"),
+        ]
+        | None
+    ) = None
+    max_tokens: Annotated[int, Field(ge=1, description="longest reply in tokens; reserved in the window")] | None = None
+    temperature: Annotated[float, Field(ge=0, le=2, description="sampling temperature")] = 0.0
+    timeout: Annotated[float, Field(gt=0, description="seconds to wait for one call")] = 120.0
+    max_attempts: Annotated[int, Field(ge=1, le=20, description="times a call is asked when the provider fails")] = 6
+    concurrency: Annotated[int, Field(ge=1, le=1024, description="sessions in flight at once")] = 8
+    controls: Annotated[bool, Field(description="ask each probe's ceiling and floor control")] = True
+    out: Annotated[str, Field(description="folder of the run; default: a new one under results/")] | None = None
+
+    @field_validator("scenarios", "strategies", "models", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, value: Any) -> Any:
+        return [value] if isinstance(value, (str, dict)) else value
+
+    @field_validator("models", mode="before")
+    @classmethod
+    def _names_are_entries(cls, value: Any) -> Any:
+        if not isinstance(value, list):
+            return value
+        return [{"id": entry} if isinstance(entry, str) else entry for entry in value]
+
+    @field_validator("models")
+    @classmethod
+    def _labels_differ(cls, value: list[ModelEntry]) -> list[ModelEntry]:
+        labels = [entry.label or entry.id for entry in value]
+        for label in labels:
+            if labels.count(label) > 1:
+                raise ValueError(f"two models are called {label!r}; give each its own label")
+        return value
+
+
+class Resolved(BaseModel):
+    """A configuration with where each setting came from: `flag`, a variable's name, `file:line` or `default`."""
+
+    model_config = ConfigDict(frozen=True)
+    config: BenchConfig
+    sources: dict[str, str]
+
+
+def resolve(
+    flags: Mapping[str, Any],
+    environ: Mapping[str, str],
+    *,
+    file: Path | None = None,
+) -> Resolved:
+    """Settle every setting. `flags` holds only what was given; `file` is read when it is named or lies in this folder.
+
+    Raises `ConfigError` naming every faulty setting and where it was set.
+    """
+    values: dict[str, Any] = {}
+    sources = dict.fromkeys(BenchConfig.model_fields, "default")
+    problems: list[str] = []
+    path = file or (Path(CONFIG_FILE) if Path(CONFIG_FILE).is_file() else None)
+    if path is not None:
+        content, lines = read_config_file(path)
+        for name, value in content.items():
+            if name not in BenchConfig.model_fields:
+                problems.append(f"{path}:{lines[name]}: {_unknown(name)}")
+                continue
+            values[name], sources[name] = value, f"{path}:{lines[name]}"
+    for variable, text in sorted(environ.items()):
+        if not variable.startswith(ENV_PREFIX) or variable in _OTHER_VARIABLES:
+            continue
+        name = variable[len(ENV_PREFIX) :].lower()
+        if name not in BenchConfig.model_fields:
+            problems.append(f"{variable}: {_unknown(name)}")
+            continue
+        values[name], sources[name] = from_text(name, text), variable
+    for name, value in flags.items():
+        values[name], sources[name] = value, f"--{name.replace('_', '-')}"
+    try:
+        config = BenchConfig(**values)
+    except ValidationError as error:
+        problems += _faults(error, sources)
+    if problems:
+        raise ConfigError("\n".join(problems))
+    return Resolved(config=config, sources=sources)
+
+
+def read_config_file(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
+    """The settings of a configuration file and the line of each. Raises `ConfigError` with every fault of its YAML."""
+    try:
+        root, faults = parse_yaml(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8 text") from error
+    except UnreadableError as error:
+        raise ConfigError(f"{path}:{error.fault.line}: {error.fault.sentence}") from error
+    if faults:
+        raise ConfigError("\n".join(f"{path}:{fault.line}: {fault.sentence}" for fault in faults))
+    if root is None or (root.kind == "scalar" and root.value is None):
+        return {}, {}
+    if root.kind != "map":
+        raise ConfigError(f"{path}:{root.line}: a configuration is a map of `setting: value` lines")
+    return root.data(), dict(root.keys)
+
+
+def validated(values: Mapping[str, Any]) -> BenchConfig:
+    """A configuration from values alone, as the Python API takes them. Raises `ConfigError` naming every fault."""
+    unknown = [_unknown(name) for name in values if name not in BenchConfig.model_fields]
+    if unknown:
+        raise ConfigError("\n".join(unknown))
+    try:
+        return BenchConfig(**values)
+    except ValidationError as error:
+        raise ConfigError("\n".join(_faults(error, {}))) from error
+
+
+def _faults(error: ValidationError, sources: Mapping[str, str]) -> list[str]:
+    """One line a fault: where it was set, which part of the setting, what is wrong."""
+    lines = []
+    for fault in error.errors():
+        name = str(fault["loc"][0]) if fault["loc"] else ""
+        inner = ".".join(str(part) for part in fault["loc"])
+        where = sources.get(name)
+        lines.append((f"{where}: " if where else "") + f"{inner}: {fault['msg'].removeprefix('Value error, ')}")
+    return lines
+
+
+def from_text(name: str, text: str) -> Any:
+    """The value of a setting written as text (a flag or a variable): lists may be separated by commas."""
+    import yaml
+
+    is_list = name in ("scenarios", "models", "strategies")
+    if text.lstrip().startswith(("{", "[")):
+        try:
+            return yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise ConfigError(f"{name}: {text!r} is not valid YAML: {error}") from error
+    if is_list:
+        return [part.strip() for part in text.split(",") if part.strip()]
+    return text
+
+
+def _unknown(name: str) -> str:
+    close = difflib.get_close_matches(name, BenchConfig.model_fields, 1)
+    return f"unknown setting {name!r}" + (f"; did you mean {close[0]!r}?" if close else "")

@@ -1,0 +1,186 @@
+"""Messages, replies and usage: pure values shared by every floor. Identity (turn, pin, origin) belongs to the log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any, Literal, cast
+
+import orjson
+
+Role = Literal["system", "user", "assistant", "tool"]
+ROLES: frozenset[str] = frozenset({"system", "user", "assistant", "tool"})
+_KNOWN = frozenset({"role", "content", "tool_calls", "tool_call_id"})
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call of a tool. `arguments` is the JSON text exactly as the model wrote it (it may be malformed)."""
+
+    id: str
+    name: str
+    arguments: str = "{}"
+
+    @classmethod
+    def from_dict(cls, raw: Any) -> ToolCall:
+        """Read an OpenAI-style call; missing or null parts become empty strings, object arguments become JSON text."""
+        raw = raw if isinstance(raw, Mapping) else {}
+        function = raw.get("function") if isinstance(raw.get("function"), Mapping) else {}
+        arguments = function.get("arguments")
+        if not isinstance(arguments, str):
+            arguments = "" if arguments is None else orjson.dumps(arguments).decode()
+        return cls(id=str(raw.get("id") or ""), name=str(function.get("name") or ""), arguments=arguments)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The OpenAI form."""
+        return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": self.arguments}}
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message in OpenAI chat form.
+
+    `content` is text, a list of content parts, or None. `extra` holds keys this class does not know (``name``,
+    ``reasoning_content`` …), so that a message handed in comes out as it was. Never mutated after construction.
+    """
+
+    role: Role
+    content: str | Sequence[Any] | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any]) -> Message:
+        """Read an OpenAI-style dict. Raises `ValueError` for a role that is not one of the four."""
+        role = raw.get("role")
+        if role == "developer":
+            role = "system"
+        if role not in ROLES:
+            raise ValueError(f"a message has the role {role!r}; it must be one of {', '.join(sorted(ROLES))}")
+        return cls(
+            role=cast(Role, role),
+            content=raw.get("content"),
+            tool_calls=tuple(ToolCall.from_dict(call) for call in raw.get("tool_calls") or ()),
+            tool_call_id=raw.get("tool_call_id"),
+            extra={key: value for key, value in raw.items() if key not in _KNOWN},
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The OpenAI form, a fresh dict."""
+        content = self.content if self.content is None or isinstance(self.content, str) else list(self.content)
+        raw: dict[str, Any] = {"role": self.role, "content": content}
+        if self.tool_calls:
+            raw["tool_calls"] = [call.to_dict() for call in self.tool_calls]
+        if self.tool_call_id is not None:
+            raw["tool_call_id"] = self.tool_call_id
+        raw.update(self.extra)
+        return raw
+
+    @cached_property
+    def text(self) -> str:
+        """The readable text: the content itself, or the text parts of a list of parts, joined by newlines."""
+        if self.content is None:
+            return ""
+        if isinstance(self.content, str):
+            return self.content
+        return "\n".join(
+            str(part["text"]) for part in self.content if isinstance(part, Mapping) and part.get("text") is not None
+        )
+
+    @cached_property
+    def wire(self) -> bytes:
+        """The message as JSON bytes, encoded once however often the session sends it."""
+        return orjson.dumps(self.to_dict())
+
+    @cached_property
+    def digest(self) -> bytes:
+        """16 bytes that identify the content; views are hashed over these, not over the text again."""
+        return blake2b(self.wire, digest_size=16).digest()
+
+
+def system(text: str) -> Message:
+    """A system message."""
+    return Message("system", text)
+
+
+def user(text: str) -> Message:
+    """A user message."""
+    return Message("user", text)
+
+
+def assistant(text: str | None, tool_calls: Sequence[ToolCall] = ()) -> Message:
+    """An assistant message, with or without tool calls."""
+    return Message("assistant", text, tuple(tool_calls))
+
+
+def tool_result(call_id: str, text: str) -> Message:
+    """The result of one tool call."""
+    return Message("tool", text, tool_call_id=call_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens as the provider counted them, and the price in USD. None means the provider did not say."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool offered to the model: JSON Schema parameters, and the canned results the bench answers with, in turn."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    returns: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The OpenAI form, without the canned results."""
+        function = {"name": self.name, "description": self.description, "parameters": dict(self.parameters)}
+        return {"type": "function", "function": function}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model answered. `latency` is in seconds; `model` is the name the provider returned."""
+
+    content: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish_reason: str | None = None
+    reasoning: str | None = None
+    refusal: str | None = None
+    usage: Usage = Usage()
+    model: str | None = None
+    latency: float = 0.0
+
+    @classmethod
+    def from_dict(cls, raw: str | Mapping[str, Any]) -> Reply:
+        """Read a reply as users write it: plain text, or ``{content, tool_calls, finish_reason, reasoning, refusal}``."""
+        if isinstance(raw, str):
+            return cls(content=raw, finish_reason="stop")
+        content = raw.get("content")
+        if content is not None and not isinstance(content, str):
+            content = Message("assistant", content).text
+        return cls(
+            content=content,
+            tool_calls=tuple(ToolCall.from_dict(call) for call in raw.get("tool_calls") or ()),
+            finish_reason=raw.get("finish_reason"),
+            reasoning=raw.get("reasoning") or raw.get("reasoning_content"),
+            refusal=raw.get("refusal"),
+        )
+
+    @property
+    def text(self) -> str:
+        """The content, or the empty string."""
+        return self.content or ""
+
+    def to_message(self) -> Message:
+        """The assistant message this reply adds to the log. Reasoning is kept in the record, not sent back."""
+        content = self.content if self.content is not None or self.tool_calls else ""
+        return Message("assistant", content, self.tool_calls)
