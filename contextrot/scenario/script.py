@@ -1,0 +1,116 @@
+"""A scenario expanded for one repeat: which words are said at which turn. The same seed gives the same script."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from contextrot.checks.base import Check, FactState
+from contextrot.messages import Tool
+
+SubjectKind = Literal["constraint", "fact"]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a probe or a passive check tests: a standing rule, or one value of a fact.
+
+    `statement` is the text as it reaches the model. `evidence` is what must be found in a view for the model to be able
+    to comply: the rule's own text, or the fact's current value. `turn` is where the statement stands (0 = system).
+    """
+
+    id: str
+    kind: SubjectKind
+    statement: str
+    evidence: str
+    turn: int
+    pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A probe at one turn. `subject` is None when nothing stated in the session is tested (a tool call, say)."""
+
+    id: str
+    turn: int
+    text: str
+    check: Check
+    mode: Literal["fork", "inline"]
+    subject: Subject | None
+    facts: Mapping[str, FactState] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CannedCall:
+    """A tool round written in advance, for scripted and gold histories: the call and its result."""
+
+    name: str
+    arguments: str
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptTurn:
+    """One turn: what the user says, and what the canned assistant would say.
+
+    `states` are the subjects whose statement opens this user message. `reply` and `calls` are None/empty under a live
+    history. `inline` is set when the user message is a probe that stays in the session; its reply is always the
+    model's.
+    """
+
+    turn: int
+    user: str
+    origin: Literal["constraint", "fact", "filler", "probe"]
+    states: tuple[Subject, ...] = ()
+    reply: str | None = None
+    calls: tuple[CannedCall, ...] = ()
+    inline: Ask | None = None
+    forks: tuple[Ask, ...] = ()
+    tags: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Passive:
+    """A constraint's own check, applied to every live reply from the turn it was stated on."""
+
+    subject: Subject
+    check: Check
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """One control question, asked in a session of its own: `text` already holds the statement for a ceiling.
+
+    `evidence` is the subject's, as in `Subject`: found in a ceiling's prompt, absent from a floor's.
+    """
+
+    id: str
+    kind: Literal["ceiling", "floor"]
+    subject_id: str | None
+    system: str | None
+    text: str
+    check: Check
+    facts: Mapping[str, FactState] = field(default_factory=dict)
+    evidence: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """Everything one session says. `system` is the system prompt with the constraints placed there, or None.
+
+    `fresh` are the probes of turn 0 (asked in the fresh session, their statement right before them).
+    `turns[k].turn == k+1`.
+    """
+
+    scenario: str
+    seed: int
+    history: Literal["live", "scripted", "gold"]
+    system: str | None
+    system_states: tuple[Subject, ...]
+    turns: tuple[ScriptTurn, ...]
+    fresh: tuple[Ask, ...]
+    passive: tuple[Passive, ...]
+    tools: tuple[Tool, ...]
+    controls: tuple[Control, ...]
+    max_tool_rounds: int = 8
