@@ -1,0 +1,194 @@
+"""A session with the user's own agent: it keeps its own memory, so no strategy is applied and no view is known.
+
+A fork probe is asked on a copy of the agent. An agent that cannot be copied is asked in line, and the record says so.
+Such a session cannot be replayed (its memory is its own), so an unfinished one starts anew on resume.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from contextrot.bench.caller import Listener, outcome_of, stored_reply
+from contextrot.bench.grading import judge, verdict_record
+from contextrot.bench.plan import Plan
+from contextrot.bench.store import Record, SessionFile
+from contextrot.checks.base import Check, FactState
+from contextrot.errors import ModelError
+from contextrot.messages import Reply, user
+from contextrot.models.callables import Agent, AgentModel
+from contextrot.outcomes import Ended, Outcome, Verdict
+from contextrot.scenario.script import Ask, Subject
+
+
+class AgentSession:
+    """Feeds the script's user messages to one agent and grades what comes back."""
+
+    def __init__(self, plan: Plan, model: AgentModel, file: SessionFile, listener: Listener) -> None:
+        self.plan, self.script, self.model, self.file, self.listener = plan, plan.script, model, file, listener
+        self.turn = self.calls = self.messages = 0
+        self.stated: set[str] = set()
+
+    async def run(self) -> Ended:
+        """Replay the script against a fresh agent. Writes every record but `head`."""
+        ended, detail = Ended.COMPLETED, ""
+        try:
+            await self._replay()
+        except ModelError as error:
+            ended = Ended.OVERFLOW if error.outcome == "overflow" else Ended.ERROR
+            detail = str(error)
+        self.file.emit({"t": "end", "ended": ended.value, "turn": self.turn, "detail": detail})
+        return ended
+
+    async def _replay(self) -> None:
+        opening = self.script.system
+        self.stated |= {subject.id for subject in self.script.system_states}
+        for ask in self.script.fresh:
+            async with _closing(self.model.new_session()) as fresh:
+                await self._feed(fresh, _joined(opening, ask.text), ask, f"{ask.id}@0")
+        async with _closing(self.model.new_session()) as agent:
+            await self._turns(agent, opening)
+
+    async def _turns(self, agent: Agent, opening: str | None) -> None:
+        for turn in self.script.turns:
+            self.turn = turn.turn
+            self.stated |= {subject.id for subject in turn.states}
+            # An agent has no system message of ours: what the scenario's says opens the first user message.
+            text = _joined(opening, turn.user) if turn.turn == 1 else turn.user
+            await self._feed(agent, text, turn.inline, None)
+            for ask in turn.forks:
+                branch = await agent.fork()
+                if branch is None:
+                    self.file.emit(
+                        {
+                            "t": "event",
+                            "turn": self.turn,
+                            "branch": None,
+                            "name": "asked_inline",
+                            "detail": {"probe": ask.id},
+                        }
+                    )
+                await self._feed(branch or agent, ask.text, ask, f"{ask.id}@{ask.turn}" if branch else None)
+
+    async def controls(self) -> Ended:
+        """The control questions, each to a fresh agent."""
+        ended, detail = Ended.COMPLETED, ""
+        try:
+            for control in self.script.controls:
+                branch = f"{control.kind}:{control.id}"
+                async with _closing(self.model.new_session()) as agent:
+                    text = _joined(control.system, control.text)
+                    reply, number = await self._ask(agent, text, branch, "control")
+                verdict = judge([reply], control.check, control.facts)
+                self._verdict(
+                    control.id, control.kind, control.check, verdict, branch, number, subject_id=control.subject_id
+                )
+        except ModelError as error:
+            ended, detail = Ended.ERROR, str(error)
+        self.file.emit({"t": "end", "ended": ended.value, "turn": 0, "detail": detail})
+        return ended
+
+    async def _feed(self, agent: Agent, text: str, ask: Ask | None, branch: str | None) -> None:
+        try:
+            reply, number = await self._ask(agent, text, branch, "probe" if ask else "turn")
+        except ModelError as error:
+            if ask is not None:
+                failed = Verdict(Outcome(error.outcome), str(error))
+                self._verdict(ask.id, "probe", ask.check, failed, branch, None, ask.subject)
+            raise
+        tested = ask.subject.id if ask is not None and ask.subject is not None else None
+        if ask is not None:
+            verdict = judge([reply], ask.check, ask.facts)
+            self._verdict(ask.id, "probe", ask.check, verdict, branch, number, ask.subject)
+        facts: Mapping[str, FactState] = {}
+        for passive in self.script.passive:
+            if passive.subject.id in self.stated and passive.subject.id != tested:
+                verdict = judge([reply], passive.check, facts)
+                self._verdict(passive.subject.id, "passive", passive.check, verdict, branch, number, passive.subject)
+
+    async def _ask(self, agent: Agent, text: str, branch: str | None, purpose: str) -> tuple[Reply, int]:
+        number, self.calls = self.calls, self.calls + 1
+        self._message(branch, "probe" if purpose != "turn" else "filler", {"message": user(text).to_dict()})
+        reply, error = Reply(), None
+        try:
+            reply = await agent.feed(text, self.plan.settings.timeout)
+        except ModelError as failed:
+            error = failed
+        usage = reply.usage
+        window = self.plan.settings.window
+        occupancy = usage.prompt_tokens / window if usage.prompt_tokens and window else None
+        record: Record = {
+            "t": "call",
+            "n": number,
+            "turn": self.turn,
+            "branch": branch,
+            "purpose": purpose,
+            "view": None,
+            "prompt_estimate": None,
+            "prefix_reuse": None,
+            "occupancy": occupancy,
+            "occupancy_source": "usage" if occupancy is not None else None,
+            "token_drift": None,
+            "reply": None if error else stored_reply(reply),
+            "usage": {
+                "prompt_tokens": usage.prompt_tokens,
+                "completion_tokens": usage.completion_tokens,
+                "cached_tokens": usage.cached_tokens,
+                "cost": usage.cost,
+            },
+            "model": reply.model,
+            "latency": None if error else reply.latency,
+            "attempts": 1,
+            "outcome": error.outcome if error else outcome_of(reply),
+            "error": self.file.redact.text(str(error)) if error else None,
+        }
+        self.file.emit(record)
+        self.listener.on_call(usage, asked=True)
+        if error:
+            raise error
+        self._message(branch, "reply", {"call": number})
+        return reply, number
+
+    def _message(self, branch: str | None, origin: str, body: dict[str, Any]) -> None:
+        index, self.messages = self.messages, self.messages + 1
+        head = {"t": "msg", "i": index, "turn": self.turn, "branch": branch, "origin": origin, "pinned": False}
+        self.file.emit(head | body)
+
+    def _verdict(
+        self,
+        id_: str,
+        kind: str,
+        check: Check,
+        verdict: Verdict,
+        branch: str | None,
+        call: int | None,
+        subject: Subject | None = None,
+        subject_id: str | None = None,
+    ) -> None:
+        record = verdict_record(
+            verdict,
+            kind=kind,
+            id_=id_,
+            check=check,
+            turn=self.turn,
+            branch=branch,
+            subject=subject,
+            subject_id=subject_id,
+            call=call,
+        )
+        # Nothing is known of what the agent's model was sent, so nothing is claimed about why.
+        self.file.emit(record | {"cause": None})
+
+
+@asynccontextmanager
+async def _closing(agent: Agent) -> AsyncIterator[Agent]:
+    """Close the agent whatever happens to its session."""
+    try:
+        yield agent
+    finally:
+        await agent.close()
+
+
+def _joined(*parts: str | None) -> str:
+    return "\n\n".join(part for part in parts if part)

@@ -1,0 +1,99 @@
+"""From a reply to a verdict record: the check's outcome, whether its evidence was in view, and so the cause of a failure.
+
+The cause is decided by code from what was sent, before any judge (DESIGN §2): the rule's own text or the fact's value
+absent from the view is `lost`, present is `ignored`. `incapable` needs the ceiling control and is decided over the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from contextrot.checks import grade
+from contextrot.checks.base import Check, FactState
+from contextrot.messages import Reply
+from contextrot.outcomes import Cause, Outcome, Verdict
+from contextrot.scenario.script import Subject
+from contextrot.strategies.base import View
+
+
+def mentions(text: str, evidence: str) -> bool:
+    """True when the evidence stands in the text, not as part of a longer word or number."""
+    start = text.find(evidence)
+    while start >= 0:
+        end = start + len(evidence)
+        before_ok = start == 0 or not (text[start - 1].isalnum() and evidence[0].isalnum())
+        after_ok = end == len(text) or not (text[end].isalnum() and evidence[-1].isalnum())
+        if before_ok and after_ok:
+            return True
+        start = text.find(evidence, start + 1)
+    return False
+
+
+def in_view(view: View, subject: Subject | None) -> bool | None:
+    """True when the subject's evidence stands in the sent messages; None when nothing stated is tested.
+
+    In messages the strategy made white space may differ (a summary reflows text); words may not: a paraphrase is not the
+    rule's own text.
+    """
+    if subject is None:
+        return None
+    if any(mentions(message.text, subject.evidence) for message in view.messages):
+        return True
+    evidence = " ".join(subject.evidence.split())
+    made = (message for message, source in zip(view.messages, view.sources, strict=True) if source is None)
+    return any(mentions(" ".join(message.text.split()), evidence) for message in made)
+
+
+def merge_rounds(replies: Sequence[Reply], check: Check) -> Reply:
+    """What a check reads of a turn that took several tool rounds: the last text and the calls of all rounds.
+
+    A check on tool calls looks at calls that were made whole, so a later text that was cut off does not void them.
+    """
+    last = replies[-1]
+    calls = tuple(call for reply in replies for call in reply.tool_calls)
+    finish = "tool_calls" if check.reads_tool_calls and len(replies) > 1 and calls else last.finish_reason
+    return replace(last, tool_calls=calls if check.reads_tool_calls else last.tool_calls, finish_reason=finish)
+
+
+def judge(replies: Sequence[Reply], check: Check, facts: Mapping[str, FactState]) -> Verdict:
+    """The check's verdict on what the model answered."""
+    return grade(check, merge_rounds(replies, check), facts)
+
+
+def verdict_record(
+    verdict: Verdict,
+    *,
+    kind: str,
+    id_: str,
+    check: Check,
+    turn: int,
+    branch: str | None,
+    subject: Subject | None = None,
+    subject_id: str | None = None,
+    call: int | None = None,
+    visible: bool | None = None,
+    since_tokens: int | None = None,
+) -> dict[str, Any]:
+    """The `verdict` record of docs/run-directory.md."""
+    cause = None
+    if verdict.outcome is Outcome.FAIL and kind in ("probe", "passive"):
+        cause = Cause.LOST if visible is False else Cause.IGNORED
+    return {
+        "t": "verdict",
+        "turn": turn,
+        "branch": branch,
+        "call": call,
+        "kind": kind,
+        "id": id_,
+        "subject": subject.id if subject else subject_id,
+        "check": check.type_name,
+        "outcome": verdict.outcome.value,
+        "reason": verdict.reason,
+        "evidence": verdict.evidence,
+        "in_view": visible,
+        "cause": cause.value if cause else None,
+        "since_turns": turn - subject.turn if subject else None,
+        "since_tokens": since_tokens,
+    }

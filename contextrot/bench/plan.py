@@ -1,0 +1,102 @@
+"""What one session is made of: everything `run_session` needs, resolved, hashed and named before the first call."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import orjson
+
+from contextrot.models.base import ModelSpec
+from contextrot.scenario.script import Script
+from contextrot.strategies.base import Strategy
+
+
+def digest(value: Any) -> str:
+    """12 hex digits that identify a JSON value, whatever the order of its keys."""
+    return blake2b(orjson.dumps(value, option=orjson.OPT_SORT_KEYS), digest_size=6).hexdigest()
+
+
+def slug(text: str, longest: int = 48) -> str:
+    """A name for files: letters, digits, dot and dash only; a model name's slashes and colons become dashes."""
+    return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.").lower()[:longest] or "x"
+
+
+def seed_of(*parts: object) -> int:
+    """A 31-bit seed from what identifies a call. Strategy and model stay out of it, so that both sides are paired."""
+    raw = blake2b("\x1f".join(map(str, parts)).encode(), digest_size=4).digest()
+    return int.from_bytes(raw, "big") >> 1
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What holds for every call of a session. Tokens; seconds; `window_source` is `model` or `virtual`."""
+
+    window: int
+    window_source: str
+    max_tokens: int = 512
+    temperature: float = 0.0
+    timeout: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One session: a script, a strategy (None: the agent has its own memory, or a control session) and a model."""
+
+    script: Script
+    scenario_hash: str
+    model: ModelSpec
+    strategy: Strategy | None
+    strategy_label: str
+    repeat: int
+    seed: int
+    settings: Settings
+    simulated: bool = False
+    control: bool = False
+
+    @property
+    def model_hash(self) -> str:
+        """Identifies the model with the parameters that change what it answers."""
+        spec = self.model
+        return digest([spec.id, dict(spec.params), dict(spec.engine), spec.base_url, spec.roles])
+
+    @property
+    def strategy_hash(self) -> str:
+        """Identifies the strategy with its parameters."""
+        return digest(self.strategy.model_dump(mode="json") if self.strategy else self.strategy_label)
+
+    @property
+    def key(self) -> str:
+        """Name of the session's file: readable first, then a hash of all that makes it another session."""
+        settings = self.settings
+        identity = [
+            self.script.scenario, self.scenario_hash, self.model.label, self.model_hash, self.strategy_label,
+            self.strategy_hash, self.repeat, self.seed, self.script.history, len(self.script.turns), settings.window,
+            settings.max_tokens, settings.temperature, self.control,
+        ]  # fmt: skip
+        names = (slug(self.script.scenario, 40), slug(self.model.label, 40), slug(self.strategy_label, 40))
+        return "--".join((*names, f"r{self.repeat:03d}", digest(identity)))
+
+    def head(self) -> dict[str, Any]:
+        """The first record of the session's file."""
+        return {
+            "t": "head",
+            "v": 1,
+            "key": self.key,
+            "scenario": self.script.scenario,
+            "scenario_hash": self.scenario_hash,
+            "model": self.model.label,
+            "model_id": self.model.id,
+            "strategy": self.strategy_label,
+            "strategy_hash": self.strategy_hash,
+            "repeat": self.repeat,
+            "seed": self.seed,
+            "history": self.script.history,
+            "turns": len(self.script.turns),
+            "window": self.settings.window,
+            "window_source": self.settings.window_source,
+            "simulated": self.simulated,
+            "control": self.control,
+        }

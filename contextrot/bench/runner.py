@@ -1,0 +1,348 @@
+"""The matrix: scenario × strategy × model × repeat, as sessions run side by side into one run directory."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Protocol
+
+from contextrot.bench.agents import AgentSession
+from contextrot.bench.caller import Caller, Listener
+from contextrot.bench.controls import ControlSession
+from contextrot.bench.gate import Gate
+from contextrot.bench.hints import Hints
+from contextrot.bench.plan import Plan, Settings, digest, slug
+from contextrot.bench.redact import redact_keys
+from contextrot.bench.session import Session
+from contextrot.bench.store import FINAL_ENDS, FORMAT_VERSION, RunDirectory, SessionFile
+from contextrot.config import BenchConfig
+from contextrot.errors import ConfigError, ModelError, ScenarioError, StoreError
+from contextrot.messages import Usage
+from contextrot.models import AgentModel, Model, create_model, prepare
+from contextrot.outcomes import Ended
+from contextrot.scenario import Scenario, expand, load_scenarios
+from contextrot.strategies import Strategy, load_strategy, strategy_label
+from contextrot.tokens import TokenCounter
+
+#: Longest reply when neither the scenario nor the user says: enough for a JSON object with a sentence in it.
+DEFAULT_MAX_TOKENS = 512
+OWN_MEMORY = "own memory"
+CONTROL = "control"
+
+
+class Progress(Listener, Protocol):
+    """Hears how a run goes on. `cli/progress.py` shows it; tests and the Python API may pass their own."""
+
+    def on_start(self, sessions: int, finished: int) -> None:
+        """The matrix is known: how many sessions it has, how many of them a resumed run has already."""
+
+    def on_session(self, key: str, ended: Ended) -> None:
+        """One session ended."""
+
+    def on_wait(self, model: str, seconds: float, reason: str) -> None:
+        """A model's gate waits before it asks again."""
+
+
+class Silent:
+    """Shows nothing."""
+
+    def on_start(self, sessions: int, finished: int) -> None:
+        """Ignore."""
+
+    def on_session(self, key: str, ended: Ended) -> None:
+        """Ignore."""
+
+    def on_call(self, usage: Usage, *, asked: bool) -> None:
+        """Ignore."""
+
+    def on_wait(self, model: str, seconds: float, reason: str) -> None:
+        """Ignore."""
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A configuration with everything it names loaded and checked: what a run is made of, before its first call."""
+
+    config: BenchConfig
+    scenarios: list[Scenario]
+    strategies: list[tuple[str, Strategy]]
+    models: list[Model | AgentModel]
+    settings: dict[tuple[str, str], Settings] = field(default_factory=dict)
+
+    def plans(self) -> Iterator[Plan]:
+        """Every session, repeats outermost: when a run is cut short, what is there is balanced."""
+        for repeat in range(self.config.repeats):
+            for scenario in self.scenarios:
+                script = expand(
+                    scenario,
+                    seed=self.config.seed,
+                    repeat=repeat,
+                    turns=self.config.turns,
+                    history=self.config.history,
+                )
+                for model in self.models:
+                    kinds: list[tuple[str, Strategy | None]] = list(self.strategies)
+                    if isinstance(model, AgentModel):
+                        kinds = [(OWN_MEMORY, None)]
+                    if self.config.controls and script.controls:
+                        kinds = [(CONTROL, None), *kinds]
+                    for label, strategy in kinds:
+                        yield Plan(
+                            script=script,
+                            scenario_hash=scenario.content_hash,
+                            model=model.spec,
+                            strategy=strategy,
+                            strategy_label=label,
+                            repeat=repeat,
+                            seed=self.config.seed,
+                            settings=self.settings[scenario.id, model.spec.label],
+                            simulated=model.simulated,
+                            control=label == CONTROL,
+                        )
+
+
+def load_matrix(config: BenchConfig) -> Matrix:
+    """Load scenarios, strategies and models of a configuration; nothing is sent.
+
+    Raises `ScenarioError` or `ConfigError` with every fault found.
+    """
+    scenarios = load_scenarios(config.scenarios)
+    strategies = [load_strategy(raw) for raw in config.strategies]
+    labelled = [(strategy_label(strategy), strategy) for strategy in strategies]
+    for kind, names in (("scenario", [s.id for s in scenarios]), ("strategy", [label for label, _ in labelled])):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ConfigError(f"the {kind} {twice[0]!r} is named twice; each cell of the matrix needs its own name")
+    models = [create_model(entry.to_spec()) for entry in config.models]
+    return Matrix(config, scenarios, labelled, models)
+
+
+async def settle(matrix: Matrix) -> None:
+    """Ask each model what has to be known before the first call: weights there, key there, window known."""
+    for model in matrix.models:
+        await prepare(model)
+        for scenario in matrix.scenarios:
+            matrix.settings[scenario.id, model.spec.label] = _settings(matrix.config, scenario, model)
+
+
+def _settings(config: BenchConfig, scenario: Scenario, model: Model | AgentModel) -> Settings:
+    own = model.spec.window or model.window
+    wanted = config.window or scenario.session.window
+    if isinstance(model, AgentModel):
+        # Its memory is its own: a window matters only for occupancy, where the agent says how long its prompts are.
+        return Settings(own or wanted or 0, "model", config.max_tokens or DEFAULT_MAX_TOKENS, 0.0, config.timeout)
+    if own is None and wanted is None:
+        raise ConfigError(
+            f"the context window of {model.spec.label} is not known; set it: --window N, or "
+            f"models: [{{id: {model.spec.id}, window: N}}]"
+        )
+    window = min(filter(None, (own, wanted)))
+    virtual = own is None or window < own
+    max_tokens = config.max_tokens or scenario.session.max_tokens or min(DEFAULT_MAX_TOKENS, window // 4)
+    if max_tokens >= window:
+        raise ConfigError(f"max_tokens ({max_tokens}) leaves no room for a prompt in a window of {window} tokens")
+    return Settings(window, "virtual" if virtual else "model", max_tokens, config.temperature, config.timeout)
+
+
+async def run(
+    matrix: Matrix, directory: RunDirectory, progress: Progress | None = None, *, command: str | None = None
+) -> dict[str, Any]:
+    """Run every session that is not finished yet and return the manifest (`run.json`).
+
+    A session that goes wrong is data; what stops the run is the directory (`StoreError`) or a cancellation, after which
+    the same call on the same directory goes on where this one stopped.
+    """
+    progress = progress or Silent()
+    await settle(matrix)
+    manifest = _manifest(matrix, directory, command)
+    plans = list(matrix.plans())
+    todo = [plan for plan in plans if directory.ended(plan.key) not in FINAL_ENDS]
+    manifest["sessions"] = len(plans)
+    if not todo and manifest.get("status") == "completed":
+        progress.on_start(len(plans), len(plans))
+        return manifest
+    manifest["status"] = "running"
+    directory.write_manifest(manifest)
+    progress.on_start(len(plans), len(plans) - len(todo))
+    try:
+        await _run_all(matrix, todo, directory, progress)
+        manifest["status"] = "completed"
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        manifest["status"] = "interrupted"
+        raise
+    except StoreError:
+        manifest["status"] = "failed"
+        raise
+    finally:
+        manifest["finished"] = datetime.now(UTC).isoformat(timespec="seconds")
+        for model in matrix.models:
+            await model.close()
+        directory.write_manifest(manifest)
+    return manifest
+
+
+async def _run_all(matrix: Matrix, todo: list[Plan], directory: RunDirectory, progress: Progress) -> None:
+    config = matrix.config
+    hints = Hints()
+    by_label = {model.spec.label: model for model in matrix.models}
+    gates = {
+        label: Gate(
+            model,
+            concurrency=config.concurrency,
+            max_attempts=config.max_attempts,
+            on_wait=_told(progress, label),
+        )
+        for label, model in by_label.items()
+        if not isinstance(model, AgentModel)
+    }
+    counters = {
+        label: TokenCounter(None if isinstance(model, AgentModel) else model.count_tokens)
+        for label, model in by_label.items()
+    }
+    waiting = iter(todo)
+
+    async def worker() -> None:
+        for plan in waiting:
+            label = plan.model.label
+            file = directory.session(plan.key).open()
+            try:
+                model = by_label[label]
+                if isinstance(model, AgentModel):
+                    ended = await _run_agent(plan, model, file, progress)
+                else:
+                    caller = Caller(plan, gates[label], file, counters[label], progress)
+                    file.emit(plan.head())
+                    kind = ControlSession if plan.control else Session
+                    ended = await kind(caller, plan.strategy or load_strategy("full"), hints).run()
+            finally:
+                file.close()
+            progress.on_session(plan.key, ended)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(config.concurrency, len(todo))):
+                group.create_task(worker())
+    except* StoreError as errors:
+        raise _first(errors) from None
+    except* (ConfigError, ModelError, ScenarioError) as errors:
+        raise _first(errors) from None
+
+
+def _told(progress: Progress, label: str) -> Callable[[float, str], None]:
+    return lambda seconds, reason: progress.on_wait(label, seconds, reason)
+
+
+async def _run_agent(plan: Plan, model: AgentModel, file: SessionFile, progress: Progress) -> Ended:
+    file.discard()
+    file.emit(plan.head())
+    session = AgentSession(plan, model, file, progress)
+    return await (session.controls() if plan.control else session.run())
+
+
+def _first(group: BaseException) -> BaseException:
+    while isinstance(group, BaseExceptionGroup):
+        group = group.exceptions[0]
+    return group
+
+
+def _manifest(matrix: Matrix, directory: RunDirectory, command: str | None) -> dict[str, Any]:
+    """`run.json` for this matrix: a new one, or the recorded one after it is proven to be of the same run."""
+    config = matrix.config
+    identity = {
+        "scenarios": {scenario.id: scenario.content_hash for scenario in matrix.scenarios},
+        "strategies": {label: strategy.model_dump(mode="json") for label, strategy in matrix.strategies},
+        "models": {
+            model.spec.label: {
+                "id": model.spec.id,
+                "params": redact_keys(model.spec.params),
+                "engine": dict(model.spec.engine),
+            }
+            for model in matrix.models
+        },
+        "settings": {
+            f"{scenario} × {model}": [s.window, s.max_tokens, s.temperature]
+            for (scenario, model), s in matrix.settings.items()
+        },
+        **{name: getattr(config, name) for name in ("turns", "repeats", "seed", "history", "controls")},
+    }
+    known = directory.read_manifest()
+    if known is not None:
+        _refuse_other_run(known.get("identity", {}), identity, directory.path)
+        return known
+    return {
+        "format_version": FORMAT_VERSION,
+        "status": "running",
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command,
+        "config": redact_keys(config.model_dump(mode="json")),
+        "identity": identity,
+        "identity_hash": digest(identity),
+        "scenarios": [
+            {"id": s.id, "title": s.title, "source": str(s.path), "hash": s.content_hash} for s in matrix.scenarios
+        ],
+        "models": [
+            {
+                "label": model.spec.label,
+                "id": model.spec.id,
+                "window": model.spec.window or model.window,
+                "simulated": model.simulated,
+                "own_memory": isinstance(model, AgentModel),
+                "price": _price(model),
+            }
+            for model in matrix.models
+        ],
+        "strategies": [label for label, _ in matrix.strategies],
+        "simulated": any(model.simulated for model in matrix.models),
+        "versions": _versions(),
+        "git_commit": _git_commit(),
+    }
+
+
+def _price(model: Model | AgentModel) -> dict[str, float | None] | None:
+    price = model.spec.price
+    return {"prompt": price.prompt, "completion": price.completion, "cached": price.cached} if price else None
+
+
+def _refuse_other_run(known: Mapping[str, Any], now: Mapping[str, Any], path: Path) -> None:
+    differences = [
+        f"\n  {name}: was {known.get(name)!r}, is now {now.get(name)!r}"
+        for name in sorted({*known, *now})
+        if known.get(name) != now.get(name)
+    ]
+    if differences:
+        raise StoreError(f"{path} holds another run; start a new one or undo the change:" + "".join(differences))
+
+
+def _versions() -> dict[str, str]:
+    versions = {"python": platform.python_version(), "platform": f"{sys.platform} {platform.machine()}"}
+    for name in ("contextrot-bench", "litellm", "xllamacpp"):
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return versions
+
+
+def _git_commit() -> str | None:
+    import subprocess
+
+    try:
+        done = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() or None
+
+
+def new_run_directory(config: BenchConfig) -> RunDirectory:
+    """The folder `config.out` names, or a new one under results/ named after the time and what is benched."""
+    if config.out:
+        return RunDirectory.at(Path(config.out))
+    names = [slug(Path(name).stem, 24) for name in config.scenarios[:2]]
+    names += [slug(entry.label or entry.id, 24) for entry in config.models[:2]]
+    return RunDirectory.create(Path("results"), "-".join(names))

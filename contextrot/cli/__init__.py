@@ -1,0 +1,53 @@
+"""The command line: one small file per command, heavy imports inside the commands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from contextrot.cli import bench, doctor, init, listing, models, report, schema, show, validate
+from contextrot.cli.exits import guarded
+from contextrot.cli.options import with_settings
+
+app = typer.Typer(
+    name="contextrot",
+    help="How long does your LLM agent keep honouring what it was told, why does it stop, and which context strategy helps?",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"contextrot {version('contextrot-bench')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Long-session context-rot evaluation harness and benchmark CLI for LLM agents."""
+
+
+app.command("bench")(guarded(with_settings(bench.bench)))
+app.command("report")(guarded(report.report))
+app.command("show")(guarded(show.show))
+app.command("validate")(guarded(validate.validate))
+app.command("schema")(guarded(schema.schema))
+app.command("init")(guarded(init.init))
+app.command("list")(guarded(listing.list_))
+app.command("doctor")(guarded(with_settings(doctor.doctor)))
+app.add_typer(models.app, name="models")
+
+
+def main() -> None:
+    """Entry point of the `contextrot` command."""
+    app()

@@ -1,0 +1,93 @@
+"""`contextrot bench`: run the matrix, then say what was found."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from contextrot.cli.exits import Exit
+from contextrot.config import BenchConfig, Resolved
+
+if TYPE_CHECKING:
+    from contextrot.bench.runner import Matrix
+    from contextrot.bench.store import RunDirectory
+
+
+def bench(
+    resolved: Resolved,
+    resume: Annotated[
+        Path | None, typer.Option("--resume", help="go on with the run in this folder, with its own settings")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="print the summary as JSON")] = False,
+    report: Annotated[bool, typer.Option("--report/--no-report", help="write tables, plots and report.md")] = True,
+) -> None:
+    """Replay scenarios against models under each context strategy and report how long sessions last, and why they fail."""
+    from contextrot.bench.runner import load_matrix, new_run_directory
+
+    config = recorded_config(resume) if resume is not None else resolved.config
+    matrix = load_matrix(config)
+    with new_run_directory(config) as directory:
+        run_matrix(matrix, directory)
+        _conclude(directory.path, as_json=json, report=report)
+
+
+def run_matrix(matrix: Matrix, directory: RunDirectory) -> None:
+    """Run to the end, with progress on stderr; on Ctrl-C say how to go on."""
+    from contextrot.bench.runner import run
+    from contextrot.cli.progress import for_terminal
+
+    try:
+        with for_terminal() as progress:
+            asyncio.run(run(matrix, directory, progress, command=shlex.join(["contextrot", *sys.argv[1:]])))
+        if progress.already == progress.sessions:
+            typer.echo("this run was finished already; nothing was asked", err=True)
+        elif progress.already or progress.replayed:
+            typer.echo("this run was interrupted before and is now complete", err=True)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        typer.echo(
+            f"\ninterrupted; everything so far is saved. To go on:\n  contextrot bench --resume {shlex.quote(str(directory.path))}",
+            err=True,
+        )
+        raise typer.Exit(Exit.INTERRUPTED) from None
+
+
+def recorded_config(path: Path) -> BenchConfig:
+    """The configuration a run was started with, its folder as `out`."""
+    from contextrot.bench.store import RunDirectory
+    from contextrot.errors import StoreError
+
+    manifest = RunDirectory(path).read_manifest()
+    if manifest is None:
+        raise StoreError(f"{path} holds no run to resume (there is no run.json in it)")
+    recorded: dict[str, Any] = manifest["config"]
+    return BenchConfig(**(recorded | {"out": str(path)}))
+
+
+def _conclude(path: Path, *, as_json: bool, report: bool) -> None:
+    """Print what was found and where it is written; exit 3 when nothing was measured."""
+    from contextrot.analysis.summary import summarise
+    from contextrot.analysis.tables import load_run, write_tables
+    from contextrot.cli.output import console, print_json
+    from contextrot.report.terminal import print_summary
+
+    loaded = load_run(path)
+    summary = summarise(loaded)
+    write_tables(loaded)
+    if as_json:
+        print_json(summary.to_dict())
+    else:
+        print_summary(summary, console())
+    if report:
+        from contextrot.report.write import write_report
+
+        written = write_report(loaded)
+        typer.echo(f"report: {next(p for p in written if p.suffix == '.md')}", err=as_json)
+    typer.echo(f"run:    {path}   (contextrot show {path})", err=as_json)
+    if not summary.measured:
+        typer.echo(f"nothing was measured: {summary.why_nothing}", err=True)
+        raise typer.Exit(Exit.NO_VERDICT)

@@ -1,0 +1,89 @@
+"""`contextrot doctor`: what would be used and where it was set, before anything is sent."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated, Any
+
+import typer
+
+from contextrot.cli.output import print_json, print_table
+from contextrot.config import ModelEntry, Resolved
+
+_KEY_NAME = re.compile(r"(API_KEY|_TOKEN|ACCESS_KEY_ID|SECRET_ACCESS_KEY)$")
+_PACKAGES = ("contextrot-bench", "litellm", "xllamacpp", "huggingface_hub", "matplotlib", "statsmodels")
+
+
+def doctor(resolved: Resolved, json: Annotated[bool, typer.Option("--json", help="print JSON")] = False) -> None:
+    """Show each setting with its source, which keys are present, and what is known of each model."""
+    report: dict[str, Any] = {
+        "settings": [
+            {"setting": name, "value": _plain(getattr(resolved.config, name)), "source": source}
+            for name, source in resolved.sources.items()
+        ],
+        # Names only: a key's value is never read further than to see that it is not empty.
+        "keys": sorted(name for name, value in os.environ.items() if value and _KEY_NAME.search(name)),
+        "models": [_model(entry) for entry in resolved.config.models],
+        "versions": _versions(),
+    }
+    if json:
+        print_json(report)
+        return
+    print_table(
+        "Settings", ["setting", "value", "from"],
+        [[row["setting"], str(row["value"]), row["source"]] for row in report["settings"]],
+    )  # fmt: skip
+    print_table(
+        "Keys present (values are never shown)", ["variable"], [[name] for name in report["keys"]] or [["none"]]
+    )
+    print_table(
+        "Models", ["model", "window", "price (USD per million)", "state"],
+        [[row["model"], row["window"], row["price"], row["state"]] for row in report["models"]],
+    )  # fmt: skip
+    print_table("Versions", ["package", "version"], [[name, text] for name, text in report["versions"].items()])
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [getattr(entry, "id", entry) for entry in value]
+    return "–" if value is None else value
+
+
+def _model(entry: ModelEntry) -> dict[str, str]:
+    """What is known of a model without asking it anything that costs money."""
+    import asyncio
+
+    from contextrot.errors import ContextrotError
+    from contextrot.models import create_model, prepare
+
+    row = {"model": entry.label or entry.id, "window": "unknown", "price": "unknown", "state": "ready"}
+    try:
+        model = create_model(entry.to_spec())
+
+        async def look() -> None:
+            try:
+                await prepare(model, fetch=False)
+            finally:
+                await model.close()
+
+        asyncio.run(look())
+    except ContextrotError as error:
+        return row | {"state": str(error)}
+    window, price = model.spec.window or model.window, model.spec.price
+    return row | {
+        "window": f"{window:,} tokens" if window else "unknown: set window",
+        "price": f"{price.prompt:g} in, {price.completion:g} out" if price else "unknown",
+    }
+
+
+def _versions() -> dict[str, str]:
+    versions = {"python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            versions[name] = "not installed"
+    return versions

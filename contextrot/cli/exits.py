@@ -1,0 +1,59 @@
+"""Exit codes, in one place (DESIGN §9), and the one guard that turns errors into a sentence and a code."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from enum import IntEnum
+from typing import ParamSpec, TypeVar
+
+import typer
+
+from contextrot.errors import ContextrotError, MissingKeyError, ModelError, NothingMatchedError
+
+
+class Exit(IntEnum):
+    """What the process tells its caller."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    NO_VERDICT = 3
+    BASELINE = 4
+    NOTHING_MATCHED = 5
+    INTERRUPTED = 130
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def code_for(error: ContextrotError) -> Exit:
+    """The exit code an error deserves."""
+    if isinstance(error, NothingMatchedError):
+        return Exit.NOTHING_MATCHED
+    if isinstance(error, ModelError) and not isinstance(error, MissingKeyError):
+        return Exit.NO_VERDICT
+    return Exit.USAGE
+
+
+def guarded(command: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a command: an error raised on purpose becomes its sentence on stderr and its exit code, no traceback."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return command(*args, **kwargs)
+        except ContextrotError as error:
+            typer.echo(f"contextrot: {error}", err=True)
+            raise typer.Exit(code_for(error)) from None
+        except KeyboardInterrupt:
+            typer.echo("contextrot: interrupted", err=True)
+            raise typer.Exit(Exit.INTERRUPTED) from None
+        except BrokenPipeError:
+            # The reader of our output (head, less) went away: not a fault, and nothing more can be said on stdout.
+            sys.stderr.close()
+            raise typer.Exit(Exit.OK) from None
+
+    return run
