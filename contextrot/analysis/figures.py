@@ -1,0 +1,234 @@
+"""The figures of a run as types: what summary.json holds. Plain data; `analysis/summary.py` computes them.
+
+Rates are shares (0-1) of decided verdicts with their counts, times are turns, costs USD; None is "not known", never 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from contextrot.outcomes import Ended
+
+#: `ended` of a session that has no end record
+RUNNING = "running"
+#: ends that say nothing about length: the session is censored where it was last checked
+CUT_SHORT = (str(Ended.LIMIT), str(Ended.ERROR), str(Ended.CANCELLED), RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Compliance: passes among `n` decided verdicts of `sessions` sessions, with a session-level 95 % interval.
+
+    `undecided` verdicts (truncated, empty, error, …) are counted beside it. rate, low, high: None when unknown.
+    """
+
+    rate: float | None
+    n: int
+    passes: int
+    fails: int
+    undecided: int
+    sessions: int
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Point(Rate):
+    """A rate at one place of a curve: `x` is the turn, or the middle of an occupancy bin (share); `label` says it."""
+
+    x: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRate(Rate):
+    """Compliance after turn 0 of one probe or passive check."""
+
+    kind: str
+    id: str
+    subject: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """Session length to first failure (Kaplan-Meier; turns). `analysis/survival.py` says what the figures are.
+
+    n: sessions in the estimate; unknown: sessions in which nothing was checked. events: how many ended by `fail`,
+    `overflow`, `over_budget`; all three end the useful session. censored: those without an event. first_fail_turns:
+    ``{turn: sessions}``; last_pass: median turn of the last check that passed before the failure. first_causes: why
+    the first failures failed (`mixed` when one turn failed for several reasons). broke_off_turns: ``{turn:
+    sessions}`` of overflow and over_budget. hazard_p: p-value of the constant-hazard null.
+    """
+
+    median: float | None
+    low: float | None
+    high: float | None
+    text: str
+    n: int
+    unknown: int
+    censored: int
+    events: dict[str, int]
+    horizon: float | None
+    restricted_mean: float | None
+    restricted_mean_se: float | None
+    last_pass: float | None
+    first_fail_turns: dict[str, int]
+    first_causes: dict[str, int]
+    broke_off_turns: dict[str, int]
+    hazard_p: float | None
+    steps: list[dict[str, float]] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Calls, tokens and USD. Auxiliary calls are part of the totals and shown apart. None: not known for all calls."""
+
+    calls: int
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    cached_tokens: int | None
+    aux_calls: int
+    aux_tokens: int | None
+    cost: float | None
+    tokens_per_session: float | None
+    cost_per_session: float | None
+    failed_calls: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One strategy on one model in one scenario; `scenario` is None when pooled over scenarios.
+
+    Compliance `overall` holds all turns, `fresh` turn 0, `after_fresh` the rest, `at_depth` the second half of the
+    planned turns, `last_turn` the deepest turn the scenario was checked at. Curves are kept per verdict kind, as a
+    probe and a passive check are asked at different turns. `cut`: did the strategy ever send less than the whole log?
+    """
+
+    scenario: str | None
+    model: str
+    strategy: str
+    own_memory: bool
+    simulated: bool
+    virtual_window: bool
+    windows: list[int]
+    history: list[str]
+    turns_planned: int | None
+    sessions: int
+    ended: dict[str, int]
+    length: Length
+    compliance: dict[str, Rate]
+    by_turn: dict[str, list[Point]] = field(repr=False)
+    by_occupancy: dict[str, list[Point]] = field(repr=False)
+    by_check: list[CheckRate] = field(repr=False)
+    causes: dict[str, int]
+    undecided: dict[str, int]
+    spent: Spent
+    prefix_reuse: float | None
+    compactions: int
+    cut: bool
+    max_occupancy: float | None
+    occupancy_estimated: bool
+
+    @property
+    def subjects(self) -> list[str]:
+        """Ids of the constraints and facts that were checked."""
+        return sorted({check.subject or check.id for check in self.by_check})
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What the control questions showed for one probe or constraint; `kind` is what it is in the session."""
+
+    scenario: str
+    model: str
+    id: str
+    kind: str
+    ceiling: float | None
+    ceiling_n: int
+    ceiling_undecided: int
+    floor: float | None
+    floor_n: int
+    floor_undecided: int
+    incapable: bool
+    tests_nothing: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Ceiling and floor of all checks of one kind in a scenario on a model: what a degradation curve lies between."""
+
+    scenario: str
+    model: str
+    kind: str
+    ceiling: float | None
+    ceiling_n: int
+    floor: float | None
+    floor_n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """How the run was made, as run.json says. started, finished: UTC, ISO 8601. models: label → what was asked for."""
+
+    started: str | None
+    finished: str | None
+    command: str | None
+    git_commit: str | None
+    versions: dict[str, str]
+    seed: int | None
+    repeats: int | None
+    models: dict[str, str]
+    models_returned: dict[str, list[str]]
+    titles: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A run in figures. `groups` per scenario × model × strategy, `pooled` over the scenarios of a model × strategy.
+
+    errors: what sessions that ended by `error` or `limit` said, the most frequent first, with how many said it.
+    """
+
+    version: int
+    run: str
+    status: str
+    simulated: bool
+    virtual_window: bool
+    origin: Origin
+    sessions: int
+    control_sessions: int
+    ended: dict[str, int]
+    calls: int
+    tokens: int | None
+    cost: float | None
+    groups: list[Group]
+    pooled: list[Group]
+    controls: list[Control]
+    references: list[Reference]
+    errors: dict[str, int]
+    problems: list[str]
+
+    @property
+    def measured(self) -> bool:
+        """True when any check of a session was decided, or a session broke off: there is something to report."""
+        return any(group.length.n for group in self.groups)
+
+    @property
+    def why_nothing(self) -> str:
+        """A sentence why nothing was measured; empty when something was."""
+        if self.measured:
+            return ""
+        if not self.sessions:
+            return "the run holds no sessions"
+        if self.errors:
+            worst = next(iter(self.errors))
+            return f"{sum(self.errors.values())} of {self.sessions} sessions went wrong, first of all: {worst}"
+        undecided = {name: n for group in self.groups for name, n in group.undecided.items()}
+        if undecided:
+            return f"no check was decided ({', '.join(f'{name} {n}' for name, n in undecided.items())})"
+        return "no check was reached in any session"
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready: what summary.json holds and `--json` prints."""
+        return asdict(self)

@@ -1,0 +1,381 @@
+"""What a run shows, as plain data: the content of summary.json, of every table and plot, and of `--json`.
+
+All arithmetic of the reports is done here; `report/` only arranges and words it (`analysis/figures.py` has the types).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from contextrot.analysis.causes import cause_split, controls
+from contextrot.analysis.figures import (
+    RUNNING,
+    CheckRate,
+    Control,
+    Group,
+    Length,
+    Origin,
+    Point,
+    Rate,
+    Reference,
+    Spent,
+    Summary,
+)
+from contextrot.analysis.tables import SESSION_KINDS, UNANSWERED
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from contextrot.analysis.survival import Survival
+    from contextrot.analysis.tables import Run
+#: format of summary.json; grows when a field changes its meaning or goes away
+VERSION = 1
+
+
+def summarise(run: Run) -> Summary:
+    """All figures of a run. A run without sessions gives a summary without groups."""
+    sessions = run.sessions
+    is_control = sessions["control"].fillna(False).astype(bool)
+    measured = sessions.loc[~is_control]
+    table = _controls(run)
+    groups = _groups(run, measured, ["scenario", "model", "strategy"])
+    if len({group.scenario for group in groups}) > 1:
+        pooled = _groups(run, measured, ["model", "strategy"])
+    else:
+        pooled = [replace(group, scenario=None) for group in groups]
+    return Summary(
+        version=VERSION,
+        run=run.path.resolve().name,
+        status=run.status,
+        simulated=run.simulated,
+        virtual_window=bool((sessions["window_source"] == "virtual").any()),
+        origin=_origin(run),
+        sessions=len(measured),
+        control_sessions=int(is_control.sum()),
+        ended=_ended(measured),
+        calls=int(sessions["calls"].sum()),
+        tokens=_add([_known_sum(sessions[name]) for name in ("prompt_tokens", "completion_tokens")]),
+        cost=_cost(run.turns),
+        groups=groups,
+        pooled=pooled,
+        controls=table,
+        references=_references(table),
+        errors=dict(Counter(map(str, run.errors.values())).most_common(5)),
+        problems=list(run.problems),
+    )
+
+
+def _groups(run: Run, sessions: pd.DataFrame, by: list[str]) -> list[Group]:
+    verdicts = run.verdicts
+    verdicts = verdicts.loc[verdicts["kind"].isin(SESSION_KINDS)]
+    decided = verdicts.loc[verdicts["outcome"].isin(["pass", "fail"])]
+    deepest = decided.groupby(decided["scenario"].astype(object))["turn"].max().astype(float).to_dict()
+    split = {tuple(row[key] for key in by): row for row in cause_split(run, by).to_dict("records")}
+    own = {str(model["label"]) for model in run.config.get("models") or () if model.get("own_memory")}
+    found = []
+    for key, rows in sessions.groupby(by, observed=True, sort=True):
+        names = set(rows["session"])
+        mine = verdicts.loc[verdicts["session"].isin(names)]
+        calls = run.turns.loc[run.turns["session"].isin(names)]
+        causes = {str(name): int(value) for name, value in split.get(key, {}).items() if name not in by}
+        found.append(_group(dict(zip(by, map(str, key), strict=True)), rows, mine, calls, causes, deepest, own))
+    return sorted(found, key=_order(run.config, by))
+
+
+def _group(
+    names: dict[str, str],
+    sessions: pd.DataFrame,
+    verdicts: pd.DataFrame,
+    calls: pd.DataFrame,
+    causes: dict[str, int],
+    deepest: dict[Any, float],
+    own_memory: set[str],
+) -> Group:
+    planned = sessions["turns_planned"].max()
+    occupied = calls["occupancy"].dropna()
+    undecided = verdicts.loc[~verdicts["outcome"].isin(["pass", "fail"]), "outcome"]
+    turn_calls = calls.loc[calls["purpose"].isin(["turn", "probe"])]
+    reuse = sessions["mean_prefix_reuse"].dropna()
+    gone = turn_calls[["masked", "offloaded", "summarised", "retrieved", "dropped"]].fillna(0).to_numpy()
+    return Group(
+        scenario=names.get("scenario"),
+        model=names["model"],
+        strategy=names["strategy"],
+        own_memory=names["model"] in own_memory,
+        simulated=bool(sessions["simulated"].any()),
+        virtual_window=bool((sessions["window_source"] == "virtual").any()),
+        windows=sorted({int(window) for window in sessions["window"].dropna()}),
+        history=sorted({str(history) for history in sessions["history"].dropna()}),
+        turns_planned=None if planned != planned else int(planned),
+        sessions=len(sessions),
+        ended=_ended(sessions),
+        length=_length(sessions, verdicts, deepest),
+        compliance=_compliance(sessions, verdicts, deepest),
+        by_turn={kind: _by_turn(rows) for kind, rows in _kinds(verdicts)},
+        by_occupancy={kind: _by_occupancy(rows) for kind, rows in _kinds(verdicts)},
+        by_check=_by_check(verdicts),
+        causes=causes or dict.fromkeys(("lost", "ignored", "incapable", "unattributed", "fails"), 0),
+        undecided={str(name): int(n) for name, n in undecided.astype(object).value_counts().items()},
+        spent=_spent(sessions, calls),
+        prefix_reuse=float(reuse.mean()) if len(reuse) else None,
+        compactions=int(sessions["compactions"].sum()),
+        cut=bool(gone.any()),
+        max_occupancy=float(occupied.max()) if len(occupied) else None,
+        occupancy_estimated=bool((calls["occupancy_source"] == "estimate").any()),
+    )
+
+
+def _kinds(verdicts: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """Verdicts per kind, the kinds that occur only."""
+    split = [(kind, verdicts.loc[verdicts["kind"] == kind]) for kind in SESSION_KINDS]
+    return [(kind, rows) for kind, rows in split if len(rows)]
+
+
+def _length(sessions: pd.DataFrame, verdicts: pd.DataFrame, deepest: dict[Any, float]) -> Length:
+    import pandas as pd
+
+    from contextrot.analysis.survival import kaplan_meier, median_text
+
+    known = sessions.loc[sessions["duration"].notna()]
+    decided = verdicts.loc[verdicts["outcome"].isin(["pass", "fail"])]
+    durations = known["duration"].astype(int).tolist()
+    ended = (known["event"].astype(object) != "").astype(int).tolist()
+    failed = known.loc[known["event"] == "fail"]
+    horizon = min((deepest[name] for name in sessions["scenario"].unique() if name in deepest), default=None)
+    turns = sorted({int(turn) for turn in decided["turn"]})
+    # An overflow can come at any turn, not only where something is asked.
+    survival = kaplan_meier(durations, ended, times=sorted({*turns, *durations}) or None, horizon=horizon)
+    last_pass = failed["last_pass_turn"].dropna()
+    at_fail = decided.loc[decided["outcome"] == "fail"].merge(
+        failed[["session", "first_fail_turn"]].rename(columns={"first_fail_turn": "turn"}), on=["session", "turn"]
+    )
+    why = pd.Series(
+        [causes.pop() if len(causes) == 1 else "mixed" for _, causes in _sets(at_fail["session"], at_fail["cause"])],
+        dtype=object,
+    ).replace("", "unattributed")
+    return Length(
+        median=_number(survival.median),
+        low=_number(survival.low),
+        high=_number(survival.high),
+        text=median_text(survival),
+        n=survival.n,
+        unknown=len(sessions) - len(known),
+        censored=survival.n - survival.events,
+        events={kind: int((known["event"] == kind).sum()) for kind in ("fail", "overflow", "over_budget")},
+        horizon=_number(survival.horizon),
+        restricted_mean=_number(survival.restricted_mean),
+        restricted_mean_se=_number(survival.restricted_mean_se),
+        last_pass=float(last_pass.median()) if len(last_pass) else None,
+        first_fail_turns=_counted(failed["first_fail_turn"]),
+        first_causes={str(cause): int(n) for cause, n in why.value_counts().items()},
+        broke_off_turns=_counted(known.loc[known["event"].isin(["overflow", "over_budget"]), "duration"]),
+        hazard_p=_hazard(durations, (known["event"] == "fail").astype(int).tolist(), turns),
+        steps=_steps(survival),
+    )
+
+
+def _hazard(durations: list[int], failed: list[int], turns: list[int]) -> float | None:
+    """p-value of "failures come at one constant rate" over the turns after the fresh one; None when not testable."""
+    from contextrot.analysis.survival import constant_hazard_test
+
+    later = [turn for turn in turns if turn > 0]
+    if not durations or not later:
+        return None
+    test = constant_hazard_test(durations, failed, times=later)
+    return None if test.method == "none" else float(test.p_value)
+
+
+def _counted(turns: pd.Series[Any]) -> dict[str, int]:
+    return {str(turn): int(n) for turn, n in turns.astype(int).value_counts().sort_index().items()}
+
+
+def _sets(keys: Iterable[Any], values: Iterable[Any]) -> Iterable[tuple[Any, set[str]]]:
+    sets: dict[Any, set[str]] = {}
+    for key, value in zip(keys, values, strict=True):
+        sets.setdefault(key, set()).add(str(value))
+    return sets.items()
+
+
+def _steps(survival: Survival) -> list[dict[str, float]]:
+    return [{str(name): float(value) for name, value in row.items()} for row in survival.table.to_dict("records")]
+
+
+def _compliance(sessions: pd.DataFrame, verdicts: pd.DataFrame, deepest: dict[Any, float]) -> dict[str, Rate]:
+    planned = sessions.set_index(sessions["session"].astype(object))["turns_planned"].astype(float)
+    half = verdicts["session"].astype(object).map(planned).astype(float) / 2
+    last = verdicts["scenario"].astype(object).map(deepest).astype(float)
+    turn = verdicts["turn"].astype(float)
+    parts = {
+        "overall": turn >= 0,
+        "fresh": turn == 0,
+        "after_fresh": turn > 0,
+        "at_depth": turn > half,
+        "last_turn": turn == last,
+    }
+    return {name: _rate(verdicts.loc[rows]) for name, rows in parts.items()}
+
+
+def _rate(verdicts: pd.DataFrame) -> Rate:
+    from contextrot.analysis.curves import compliance
+
+    table = compliance(verdicts[["session", "outcome"]].assign(all="all"), "all")
+    if not len(table):
+        return Rate(None, 0, 0, 0, 0, 0, None, None)
+    return Rate(**_fields(table.iloc[0].to_dict()))
+
+
+def _fields(row: dict[Any, Any]) -> dict[str, Any]:
+    """The fields of `Rate` from a row of `compliance`."""
+    shares = {name: _number(row[name]) for name in ("rate", "low", "high")}
+    counts = {name: int(row[name]) for name in ("n", "passes", "fails", "undecided", "sessions")}
+    return {**shares, **counts}
+
+
+def _by_turn(verdicts: pd.DataFrame) -> list[Point]:
+    from contextrot.analysis.curves import compliance
+
+    table = compliance(verdicts[["session", "outcome", "turn"]], "turn")
+    return [Point(**_fields(row), x=float(row["turn"]), label=str(row["turn"])) for row in table.to_dict("records")]
+
+
+def _by_occupancy(verdicts: pd.DataFrame) -> list[Point]:
+    """The curve over bins of a tenth of the window; bins without a decided verdict stay, as gaps."""
+    from contextrot.analysis.curves import bin_label, compliance, occupancy_bins
+
+    rows = verdicts[["session", "outcome"]].assign(bin=occupancy_bins(verdicts["occupancy"].tolist()))
+    return [
+        Point(**_fields(row), x=float(row["bin"].mid), label=bin_label(row["bin"]))
+        for row in compliance(rows, "bin").to_dict("records")
+    ]
+
+
+def _by_check(verdicts: pd.DataFrame) -> list[CheckRate]:
+    later = verdicts.loc[verdicts["turn"] > 0]
+    found = []
+    for (kind, name), rows in later.groupby(["kind", "id"], observed=True, sort=True):
+        subject = rows["subject"].dropna()
+        rate = _rate(rows)
+        values = {slot: getattr(rate, slot) for slot in Rate.__slots__}
+        found.append(
+            CheckRate(**values, kind=str(kind), id=str(name), subject=str(subject.iloc[0]) if len(subject) else None)
+        )
+    return found
+
+
+def _spent(sessions: pd.DataFrame, calls: pd.DataFrame) -> Spent:
+    tokens = _add([_known_sum(sessions[name]) for name in ("prompt_tokens", "completion_tokens")])
+    cost, n = _cost(calls), len(sessions)
+    failed = calls.loc[calls["outcome"] != "ok", "outcome"].astype(object).value_counts()
+    return Spent(
+        calls=int(sessions["calls"].sum()),
+        prompt_tokens=_known_sum(sessions["prompt_tokens"]),
+        completion_tokens=_known_sum(sessions["completion_tokens"]),
+        cached_tokens=_known_sum(sessions["cached_tokens"]),
+        aux_calls=int(sessions["aux_calls"].sum()),
+        aux_tokens=_known_sum(sessions["aux_tokens"]),
+        cost=cost,
+        tokens_per_session=None if tokens is None else tokens / n,
+        cost_per_session=None if cost is None else cost / n,
+        failed_calls={str(name): int(count) for name, count in failed.items()},
+    )
+
+
+def _controls(run: Run) -> list[Control]:
+    verdicts = run.verdicts
+    asked = verdicts.loc[verdicts["kind"].isin(SESSION_KINDS), ["id", "kind"]].drop_duplicates()
+    kinds = dict(zip(asked["id"].astype(object), asked["kind"].astype(object), strict=True))
+    return [
+        Control(
+            **{str(name): _plain(value) for name, value in row.items()},
+            kind=kinds.get(row["id"], "probe"),
+        )
+        for row in controls(run).to_dict("records")
+    ]
+
+
+def _references(table: Sequence[Control]) -> list[Reference]:
+    keys = sorted({(control.scenario, control.model, control.kind) for control in table})
+    found = []
+    for key in keys:
+        rows = [control for control in table if (control.scenario, control.model, control.kind) == key]
+        ceiling = [(row.ceiling, row.ceiling_n) for row in rows]
+        floor = [(row.floor, row.floor_n) for row in rows]
+        found.append(Reference(*key, *_mean(ceiling), *_mean(floor)))
+    return found
+
+
+def _mean(rates: Sequence[tuple[float | None, int]]) -> tuple[float | None, int]:
+    n = sum(count for rate, count in rates if rate is not None)
+    return (sum(rate * count for rate, count in rates if rate is not None) / n if n else None), n
+
+
+def _ended(sessions: pd.DataFrame) -> dict[str, int]:
+    counts = sessions["ended"].astype(object).replace("", RUNNING).value_counts()
+    return {str(name): int(n) for name, n in counts.items()}
+
+
+def _known_sum(column: pd.Series[Any]) -> int | None:
+    """The sum of a token column; None when no session knows it."""
+    return None if not len(column) or column.isna().all() else int(column.sum())
+
+
+def _add(parts: Sequence[int | None]) -> int | None:
+    return None if all(part is None for part in parts) else sum(part or 0 for part in parts)
+
+
+def _cost(calls: pd.DataFrame) -> float | None:
+    """USD of the answered calls; None as soon as one has no price, and when there are none."""
+    costs = calls.loc[~calls["outcome"].isin(list(UNANSWERED)), "cost"]
+    return None if not len(costs) or costs.isna().any() else float(costs.sum())
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None or value != value else float(value)
+
+
+def _plain(value: Any) -> Any:
+    """A numpy scalar as Python's own; NaN as None."""
+    value = value.item() if hasattr(value, "item") else value
+    return None if value != value else value
+
+
+def _origin(run: Run) -> Origin:
+    config = run.config
+    settings = config.get("config") or {}
+
+    def whole(name: str) -> int | None:
+        return settings[name] if isinstance(settings.get(name), int) else None
+
+    def text(name: str) -> str | None:
+        return str(config[name]) if config.get(name) else None
+
+    return Origin(
+        started=text("started"),
+        finished=text("finished"),
+        command=text("command"),
+        git_commit=text("git_commit"),
+        versions={str(name): str(number) for name, number in (config.get("versions") or {}).items()},
+        seed=whole("seed"),
+        repeats=whole("repeats"),
+        models={str(model["label"]): str(model.get("id", "")) for model in config.get("models") or ()},
+        models_returned={label: sorted(names) for label, names in sorted(run.models_returned.items())},
+        titles={str(scenario["id"]): str(scenario.get("title") or "") for scenario in config.get("scenarios") or ()},
+    )
+
+
+def _order(config: dict[str, Any], by: Sequence[str]) -> Callable[[Group], tuple[Any, ...]]:
+    """Sorts groups as the run was configured; what run.json does not name comes after, by name."""
+    listed = {
+        "scenario": [str(entry["id"]) for entry in config.get("scenarios") or ()],
+        "model": [str(entry["label"]) for entry in config.get("models") or ()],
+        "strategy": [str(label) for label in config.get("strategies") or ()],
+    }
+
+    def place(group: Group) -> tuple[Any, ...]:
+        names = [(listed[key], str(getattr(group, key))) for key in by]
+        return tuple((known.index(name) if name in known else len(known), name) for known, name in names)
+
+    return place

@@ -1,0 +1,63 @@
+"""Checks: pure functions from a reply to a verdict, one file per family, registered by `type`.
+
+To add one: write the family's file (see `base.py`) and name it in the import below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Union
+
+from pydantic import Field
+
+import importlib
+for _name in ("abstain", "form", "json_check", "markdown", "recall", "text", "tools"):
+    try:
+        importlib.import_module(f"contextrot.checks.{_name}")
+    except ModuleNotFoundError:
+        pass
+from contextrot.checks.base import REGISTRY, Check, Facts, FactState
+from contextrot.checks.grading import grade, read_facts
+from contextrot.checks.loading import CheckInfo, Parameter, describe, load_check
+from contextrot.messages import Reply
+from contextrot.outcomes import Verdict
+
+__all__ = [
+    "AnyCheck",
+    "Check",
+    "CheckInfo",
+    "FactState",
+    "Facts",
+    "Parameter",
+    "check",
+    "check_schema",
+    "describe",
+    "grade",
+    "load_check",
+]
+
+#: the pydantic union of every registered check, told apart by `type`
+AnyCheck: Any = Annotated[Union[tuple(REGISTRY.values())], Field(discriminator="type")]  # noqa: UP007  (built at run time)
+
+
+def check(
+    check: Check | Mapping[str, Any], reply: str | Mapping[str, Any] | Reply, *, facts: Mapping[str, Any] | None = None
+) -> Verdict:
+    """Grade one reply (public API, DESIGN §10).
+
+    `check` is a mapping as in YAML, `reply` plain text or ``{content, tool_calls, finish_reason}``; `facts` maps a fact's
+    id to its value, or to ``{value, superseded: [...]}``. Raises `ConfigError` when the check or a fact is refused.
+    """
+    reply = reply if isinstance(reply, Reply) else Reply.from_dict(reply)
+    return grade(load_check(check), reply, read_facts(facts or {}))
+
+
+def check_schema() -> dict[str, Any]:
+    """The JSON Schema of a check as written in YAML: one alternative per registered type, `type` required."""
+    definitions: dict[str, Any] = {}
+    for name, cls in sorted(REGISTRY.items()):
+        schema = cls.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
+        definitions.update(schema.pop("$defs", {}))
+        schema["required"] = ["type", *(key for key in schema.get("required", ()) if key != "type")]
+        definitions[f"check_{name}"] = schema
+    return {"oneOf": [{"$ref": f"#/$defs/check_{name}"} for name in sorted(REGISTRY)], "$defs": definitions}

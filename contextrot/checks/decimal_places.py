@@ -1,0 +1,80 @@
+"""Numbers as people write them, and how many decimals each shows. For the check `decimals`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import regex
+
+
+@dataclass(frozen=True, slots=True)
+class ShownNumber:
+    """A number in the text, from `start` to `end`, with as many digits after the decimal sign as it shows."""
+
+    text: str
+    places: int
+    start: int
+    end: int
+
+
+#: what holds digits without stating a number
+_LINKS = regex.compile(r"(?:https?://|www\.)\S++|\b[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{1,64}", regex.I)
+_DATES = regex.compile(r"(?<!\d)\d{1,4}([./-])\d{1,2}\1\d{1,4}(?!\d)|(?<!\d)\d{1,2}:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?!\d)")
+_LABELS = regex.compile(
+    r"\b(?:version|release|section|chapter|figure|fig|table|step|appendix|article|item|equation|eq|rev|build|v|§)"
+    r"\.?\s{0,2}\d++(?:\.\d++)*+|§\s{0,2}\d++(?:\.\d++)*+",
+    regex.I,
+)
+_MARKERS = regex.compile(r"^[ \t>]*+(?:#{1,6}[ \t]++\d++(?:\.\d++)*+[.)]?|\d{1,3}[.)](?=[ \t]))", regex.M)
+#: digits with everything that may belong to them; what it means is decided in `_read`
+_NUMBER = regex.compile(
+    r"(?<![\p{L}\p{N}_.,])(?<!\p{L}-)[-+−]?+(?P<number>(?:\d++(?:(?:[.,' \u00a0\u202f]|\{,\}|\\,)\d++)*+)|[.,]\d++)"
+    r"(?P<exponent>[eE][-+]?\d++)?+(?!-\p{L}|[.]\p{L})"
+)
+_GROUPED = regex.compile(r"\d{1,3}(?:(?P<sign>[ \u00a0\u202f'.,])\d{3})(?:(?P=sign)\d{3})*+(?:[.,](?P<decimals>\d++))?")
+_PLAIN = regex.compile(r"\d*+[.,](?P<decimals>\d++)")
+_BEFORE_RESULT = regex.compile(r"(?:=|≈|~|\b(?:is|equals|gives|makes|result|answer|total|to|of|was)\b:?|:)\s{0,3}[*_`$€£({\\\[]{0,8}$", regex.I)
+_AFTER_RESULT = regex.compile(r"[*_`)}\]$€£%°\\]{0,8}\s{0,2}[%€$£]?[*_`]{0,3}\s{0,3}(?:[.!;?](?:\s|$|\*)|$|\n)")
+
+
+def numbers_of(text: str) -> list[ShownNumber]:
+    """The numbers a text states, in order. Linear in its length."""
+    for pattern in (_LINKS, _DATES, _LABELS, _MARKERS):
+        # Letters of the same length keep the positions and read as no number.
+        text = pattern.sub(lambda found: "x" * len(found.group()), text)
+    found: list[ShownNumber] = []
+    for match in _NUMBER.finditer(text):
+        found += _read(match["number"], match.start("number"))
+    return found
+
+
+def integer_results(text: str, numbers: Sequence[ShownNumber]) -> list[ShownNumber]:
+    """The whole numbers that stand as a result: after `=`, `is`, `:` … and at the end of a sentence, or alone."""
+    results = []
+    for number in numbers:
+        before, after = text[max(0, number.start - 40) : number.start], text[number.end : number.end + 20]
+        alone = len(numbers) == 1 and not any(map(str.isalnum, text[: number.start] + text[number.end :]))
+        if number.places == 0 and (alone or (_BEFORE_RESULT.search(before.rstrip("-+−")) and _AFTER_RESULT.match(after))):
+            results.append(number)
+    return results
+
+
+def _read(written: str, start: int) -> list[ShownNumber]:
+    """The numbers in a run of digits and separators: one, several apart by spaces or commas, or none (1.2.3)."""
+    plain = written.replace("{,}", ",").replace("\\,", " ")
+    for pattern in (_GROUPED, _PLAIN):
+        if match := pattern.fullmatch(plain):
+            decimals = match["decimals"] or ""
+            return [ShownNumber(written, len(decimals), start, start + len(written))]
+    if plain.isdigit():
+        return [ShownNumber(written, 0, start, start + len(written))]
+    numbers: list[ShownNumber] = []
+    parts = regex.splititer(r"([ \u00a0\u202f',])", written) if regex.search(r"[ \u00a0\u202f',]", written) else ()
+    at = start
+    for part in parts:
+        if part and part[0].isdigit() and part.count(".") <= 1:
+            decimals = part.partition(".")[2]
+            numbers.append(ShownNumber(part, len(decimals), at, at + len(part)))
+        at += len(part)
+    return numbers

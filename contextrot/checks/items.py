@@ -1,0 +1,146 @@
+"""Finding the items of a list in a reply, tolerant of articles and word forms, and telling open ones from done ones."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from enum import Enum
+
+from contextrot.checks.matching import Mention, needle, thin
+from contextrot.checks.normal import Page
+
+_REACH = 120
+
+
+class Item(Enum):
+    """What a reply says of an item."""
+
+    OPEN = "named"
+    CLOSED = "named as done or not needed"
+    MISSING = "not named"
+
+
+#: words whose presence or absence makes no other item
+_SMALL = frozenset("a an the to for of my our your his her their its this that these those please with in on at by and some".split())
+_TOKEN = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
+_GAP = re.compile(r"[ \n\"'()]*\Z")
+_DONE = (
+    r"(?:done|completed?|finished|closed|resolved|cancel+ed|settled|handled|dropped|taken care of|(?:ticked|checked|crossed) off|off the list|sorted|"
+    r"no longer (?:needed|necessary|open|required|on the list|relevant|pending|outstanding)|not (?:needed|necessary|required|open)(?: any ?more)?)"
+)
+_CLOSED_LEFT = re.compile(
+    r"\b(?:(?:no longer|don't|do not|doesn't|does not|didn't|did not|won't|never) (?:need|have|want|ask(?:ed)?|intend|plan)(?: (?:me|us|you|to|for))*|no need (?:for (?:you|me|us) )?to|"
+    r"needn't|need not|not (?:have|need|necessary|required) to|except(?: for)?|apart from|aside from|other than|but not|rather than|instead of|cancel(?:l?ed)?|skip(?:ped)?|dropped|forget about|"
+    rf"done with|(?:don't|do not|not)|already {_DONE})[\s:\"']*(?:the |a )?\Z"
+)
+_CLOSED_RIGHT = re.compile(
+    rf"[\"')\]]*\s*(?:[—:(,\[|-]+\s*(?:(?:is|was) )?|(?:is|are|was|were|has been|have been|'s|got)\s+)(?:(?:already|now|all|both|since|just|been|marked|as|currently)\s+)*(?:{_DONE}(?!\s+(?:by|before|until|when|if)\b)(?![^\W_])|[✓✔✅☑])"
+    r"|[\"')\]]*\s*(?:isn't|aren't|is not|are not|wasn't)\s+(?:needed|necessary|required|open|on (?:the|your) list)"
+    r"|\s*[✓✔✅☑]|[\"')\]]*\s*(?:is|are)\s+(?:already\s+)?(?:behind|out of the way)"
+)
+_TICKED = re.compile(r"(?:\[x\]|[✓✔✅☑🗹])\s*\Z")
+_HEADING = re.compile(
+    r"(?:^|(?<=[.;\n]))[\s>#*\-•]*(?:(?:the )?(?:items? |tasks? |already |all |what(?:'s| is) )*)(?:"
+    rf"(?P<open>(?:still )?(?:open|to-?do|to do|remaining|pending|outstanding|left(?: to do| over)?|next|unfinished|in progress|active|not (?:yet )?done|incomplete|due))|(?P<done>{_DONE}))"
+    r"(?: (?:items?|tasks?|actions?|points?|so far|already|today|yet|now|list|work))*\s*(?::|\n|—|-\s)",
+    re.MULTILINE,
+)
+
+
+def _stem(word: str) -> str:
+    """Plural and -ing forms fall together with the plain word; -ed does not, it says that the thing is done."""
+    word = word[:-2] if word.endswith("'s") else word
+    if len(word) > 5 and word.endswith("ing"):
+        word = word[:-3]
+        word = word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "ls" else word
+    elif len(word) > 4 and word.endswith("ies"):
+        word = word[:-3] + "y"
+    elif len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
+        word = word[:-1]
+    return word[:-1] if len(word) > 3 and word.endswith("e") else word
+
+
+class _Words:
+    """The content words of a page with their stems and places."""
+
+    def __init__(self, text: Page) -> None:
+        self.text = text.folded
+        found = [m for m in _TOKEN.finditer(text.folded) if m.group() not in _SMALL]
+        self.spans = [(m.start(), m.end()) for m in found]
+        self.stems = [_stem(m.group()) for m in found]
+        self.places: dict[str, list[int]] = defaultdict(list)
+        for index, stem in enumerate(self.stems):
+            self.places[stem].append(index)
+
+    def find(self, value: str) -> list[Mention]:
+        """Places of the value's content words in order, at most one other word between two, nothing but spaces around."""
+        wanted = [_stem(word) for word in _TOKEN.findall(value) if word not in _SMALL]
+        if not wanted:
+            return []
+        starts = self.places.get(wanted[0], [])
+        half = 500
+        starts = starts if len(starts) <= 2 * half else starts[:half] + starts[-half:]
+        return [m for start in starts if (m := self._at(start, wanted)) is not None]
+
+    def _at(self, start: int, wanted: Sequence[str]) -> Mention | None:
+        at = start
+        for stem in wanted[1:]:
+            for step in (1, 2):
+                if at + step < len(self.stems) and self.stems[at + step] == stem and self._joined(at, at + step):
+                    at += step
+                    break
+            else:
+                return None
+        return Mention(self.spans[start][0], self.spans[at][1])
+
+    def _joined(self, first: int, last: int) -> bool:
+        """True when only small words and at most one other word lie between, in one phrase."""
+        between = self.text[self.spans[first][1] : self.spans[last][0]]
+        return len(between) <= 60 and not re.search(r"[.,;:!?()—]|\n\s*[-*•\d]|\n\n|\b(?:or|not|no)\b", between)
+
+
+def find_items(text: Page, values: Sequence[str]) -> Mapping[str, Item]:
+    """For each value whether the text names it, and whether as open or as done.
+
+    A heading ("Done:") or a ticked box closes an item only when the reply also shows something open: a list that is
+    all ticked is the answer to "what is done?".
+    """
+    words = _Words(text)
+    headings = [(m.end(), m.lastgroup == "done") for m in _HEADING.finditer(text.folded)]
+    found = {value: _mentions(text, words, value) for value in values}
+    marks = {value: [_marks(text, m, headings) for m in mentions] for value, mentions in found.items()}
+    contrast = any(not done for _, done in headings) or "[ ]" in text.folded
+    contrast = contrast or any(not hard and not soft for pairs in marks.values() for hard, soft in pairs)
+    result = {}
+    for value, pairs in marks.items():
+        closed = [hard or (soft and contrast) for hard, soft in pairs]
+        if not pairs:
+            result[value] = Item.MISSING
+        elif all(closed) or pairs[-1][0]:
+            result[value] = Item.CLOSED
+        else:
+            result[value] = Item.OPEN
+    return result
+
+
+def _mentions(text: Page, words: _Words, value: str) -> list[Mention]:
+    wanted = needle(value)
+    exact = wanted.find(text)
+    loose = [] if wanted.number is not None else words.find(wanted.value.casefold())
+    kept: list[Mention] = []
+    for mention in sorted([*exact, *loose], key=lambda m: (m.start, -m.end)):
+        if not kept or mention.start >= kept[-1].end:
+            kept.append(mention)
+    return thin(kept)
+
+
+def _marks(text: Page, mention: Mention, headings: Sequence[tuple[int, bool]]) -> tuple[bool, bool]:
+    """(closed by the words bound to the item, closed by a heading or a ticked box)."""
+    left = text.folded[max(0, mention.start - _REACH) : mention.start]
+    left = re.split(r"[.;!?\n,](?=\s)", left)[-1] if "," in left or "." in left or ";" in left or "\n" in left else left
+    right = re.split(r"[.;!?\n]", text.folded[mention.end : mention.end + _REACH])[0]
+    hard = _CLOSED_LEFT.search(left) is not None or _CLOSED_RIGHT.match(right) is not None
+    above = bisect_right(headings, mention.start, key=lambda heading: heading[0])
+    return hard, (above > 0 and headings[above - 1][1]) or _TICKED.search(left) is not None

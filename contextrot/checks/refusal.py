@@ -1,0 +1,83 @@
+"""Recognising a reply that declines: "I can’t share that." A refusal is a `fail` with its own reason.
+
+Not being able to find or remember something is no refusal (`abstain.py` reads that), nor is a reply that declines one
+thing and does the rest.
+"""
+
+from __future__ import annotations
+
+import re
+
+from contextrot.checks.normal import plain
+
+#: A refusal is short. A longer reply that also declines something has other content to be graded by.
+MOST_CHARACTERS = 1200
+
+_STOP = r"(?=[,.;:!—]|\s+(?:but|i|we)\b|\Z)"
+#: apologies and disclaimers before the main clause; possessive, so that a chain of them is read once
+_OPENING = (
+    r"(?:(?:oh|hi|hello|hey|hmm|well|no|thanks?(?: you)?(?: for (?:asking|your (?:question|message|request|patience)))?|unfortunately|regrettably|sadly|"
+    r"(?:(?:i'm|i am|we're|we are) )?(?:(?:so|very|really|truly|deeply|terribly|extremely|genuinely) ?)*(?:sorry|apologi[sz]e|afraid)"
+    r"(?: (?:for|about) (?:that|this|the (?:confusion|inconvenience|trouble)|any (?:confusion|inconvenience)))?|"
+    r"(?:i|we) (?:sincerely |do |must )?apologi[sz]e(?: for [^.,;!]{1,40})?|(?:my )?(?:sincere )?apologies|"
+    rf"(?:while|although|though|as much as)\b[^,.;!]{{1,80}}?(?=[,;])|(?:(?:as|being) an?|due to|in line with|i (?:understand|appreciate|know|realise|realize|see|hear))\b[^,.;!]{{0,80}}?{_STOP}|"
+    r"for (?:privacy|security|safety|legal|ethical)[^,.;]{0,40} reasons|at this time)"
+    r"[,.;:!—]*\s*(?:that |but |however,? |and |so )?)*+"
+)
+_ACT = (
+    r"(?:assist|help(?! but)|share|provide|give|disclose|reveal|divulge|discuss|answer|comply|fulfil+|continue|engage|support|tell you|say that|show|send|"
+    r"offer|participate|proceed|accommodate|process|honou?r|complete|perform|carry out|generate|create|produce|write|repeat|recite|release|hand (?:over|out)|"
+    r"respond to|talk about|do (?:that|this|it|so)|go into|grant|permit|allow|follow|accept|fulfill|execute|advise|recommend(?! it enough)|print|display|output|expose)"
+)
+_SOFT = r"(?:really |simply |currently |unfortunately |just |also |respectfully |politely |directly |actually |possibly |in good conscience )*"
+_DECLINE = re.compile(
+    rf"\W*{_OPENING}(?:"
+    rf"(?:i|we|this assistant) (?:{_SOFT})(?:can't|cannot|can not|could not|couldn't|'m unable to|am unable to|are unable to|am not able to|are not able to|'m not able to|"
+    rf"won't be able to|will not be able to|am not going to|'m not going to|am not allowed to|'m not allowed to|am not permitted to|'m not permitted to|"
+    rf"am not authori[sz]ed to|'m not authori[sz]ed to|am forbidden to|am prohibited from|may not|must not|mustn't|don't have permission to|do not have permission to|"
+    rf"won't|will not|do not wish to|don't want to|'d rather not|would rather not|'d prefer not to|would prefer not to|prefer not to|am not in a position to|'m not in a position to) "
+    rf"{_SOFT}{_ACT}(?:ing)?\b"
+    rf"|(?:i'm|we're) {_SOFT}(?:unable to|not able to|not going to|not allowed to|not permitted to|not authori[sz]ed to|not in a position to|forbidden to|prohibited from|forbidden from) {_SOFT}{_ACT}(?:ing)?\b"
+    r"|(?:i'm|i am|we are) (?:not comfortable|uncomfortable|not willing to|unwilling to|not programmed to|not designed to|programmed not to)\b"
+    r"|(?:i'd|i would) rather not\b|i (?:do not|don't) feel comfortable\b"
+    rf"|(?:i|we) {_SOFT}(?:must|have to|need to|am going to have to|will have to|'ll have to|should)? ?{_SOFT}(?:decline|refuse)\b"
+    r"|(?:that|this|it|sharing|disclosing|providing|doing so)[^.;,!?]{0,60}?(?:'s| is| would be| goes| violates| would violate| is considered) (?:against (?:my|our|the)|not (?:something i can|appropriate|permitted|allowed)|inappropriate|outside (?:of )?(?:my|the) (?:scope|guidelines)|(?:my|our) (?:policy|policies|guidelines))"
+    r"|(?:that|this)[^.;,!?]{0,40} violates\b"
+    r"|(?:that|this)(?: information| request)?(?:'s| is) (?:confidential|private|off[- ]limits|not something i can)"
+    r"|(?:request (?:denied|refused|declined)|access denied|i can't|i cannot|i won't|i will not|i refuse|i decline)\s*[.!]*\Z"
+    r")",
+)
+#: assurances and idioms that begin like a refusal
+_ASSURANCE = re.compile(
+    r"\b(?:won't|will not|never|can't|cannot)\s+(?:share|tell|disclose|reveal|give|discuss|show|send|repeat)\b[^.;!?]{0,60}\b(?:with|to) (?:anyone|anybody|others|third)"
+    r"|\b(?:can't|cannot) (?:help but|recommend (?:it|this|them) enough)|\b(?:unless|until|before) you\b|\bwithout your\b"
+)
+_GOES_ON = re.compile(r"(?:,|;|—)\s*(?:so|but|however|yet|although|instead|and)\b\s*(?P<rest>[^.!?]{1,200})")
+_OFFER = re.compile(
+    r"(?:,\s*)?(?:please|feel free|i (?:can|could|would|'d|will|'ll|am|'m)|i'd|i'll|i'm|happy|let me know|let's|you (?:can|could|may|might)|we (?:can|could)|if (?:you|there)|is there|that (?:would|is)|it (?:would|is)|thank)\b"
+)
+_SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\n+")
+_APOLOGY = re.compile(rf"\W*{_OPENING}\W*\Z")
+
+
+def is_refusal(text: str) -> bool:
+    """True when the reply's main clause declines the request.
+
+    `text` is a reply without its reasoning. Only a short reply whose first real sentence declines counts, and only when
+    what follows is apology, explanation or an offer, not the thing asked for.
+    """
+    if len(text) > MOST_CHARACTERS:
+        return False
+    words = plain(text).casefold()
+    if words[:1] in ("{", "["):
+        return False
+    sentences = [sentence for sentence in _SENTENCE.split(words) if sentence.strip()]
+    first = next((i for i, s in enumerate(sentences) if not _APOLOGY.match(s)), None)
+    if first is None or first > 2:
+        return False
+    sentence = sentences[first]
+    if not _DECLINE.match(sentence) or _ASSURANCE.search(sentence):
+        return False
+    match = _DECLINE.match(sentence)
+    goes_on = _GOES_ON.search(sentence, match.end() if match else 0)
+    return goes_on is None or _OFFER.match(goes_on["rest"]) is not None

@@ -1,0 +1,61 @@
+"""Recognising the words of not knowing: "You have not told me", "there is no record of it", "unknown".
+
+`clauses` cuts a reply into what is said piece by piece; `admits` tells the pieces that admit ignorance. Used by
+`abstain`, whose right answer this is, and by `recall`, to say why a reply failed.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NOT = r"(?:not|n't|never|yet to)"
+_TOLD = (
+    r"(?:told|tell|mention(?:ed)?|shared?|provided?|specif(?:y|ied)|give|given|gave|said|say|stated?|set|listed|list|includ(?:e|ed)|discuss(?:ed)?|"
+    r"indicated?|disclosed?|supplied|supply|entered|enter|revealed?|defined?|communicated?|brought up|sent|informed|talked about|covered|named?|clarif(?:y|ied)|"
+    r"confirm(?:ed)?|recorded|stored|saved|assigned|recorded|logged|noted|established|received|come up|came up|been made|found|made clear|made available|decided|chosen|picked)"
+)
+_KNOWN_TO = (
+    r"(?:know|recall|remember|have|has|see|find|locate|determine|identify|access|retrieve|confirm|tell|say|verify|look up|recollect|get|possess|hold|keep|store|"
+    r"retain|answer|hear|come across|receive|spot|figure out|work out|guess|be (?:sure|certain)|give you|provide|contain|include|mention|specify|state|list|show|indicate|appear|exist)"
+)
+_SOFT = r"(?:[a-z']+ly |just |also |even |yet |still |currently |actually |quite |been |be |ever |really |explicitly |so far |as yet |as of yet )*"
+_ADMISSION = re.compile(
+    r"(?:"
+    rf"\b(?:do|does|did|ca|could|can|wo|will|would|is|am|are|was|have|has|had|were)(?:\s*n't| {_NOT}) {_SOFT}(?:seem to |appear to |able to |going to )?{_SOFT}{_KNOWN_TO}\b"
+    rf"|\bcannot {_SOFT}{_KNOWN_TO}\b|\bcannot be (?:determined|known|found|answered)\b|\b(?:unable|impossible|no way|not possible) (?:for me )?to {_SOFT}{_KNOWN_TO}\b"
+    rf"|\b(?:have|has|had|did|do|was|were|is|are|been|does)(?:\s*n't| {_NOT}) (?:actually |yet )?{_SOFT}(?:to )?{_SOFT}{_TOLD}\b|\b(?:have|has) yet to (?:be )?{_TOLD}\b|\bnever (?:actually )?{_TOLD}\b"
+    rf"|\bnot (?:yet |been |currently |explicitly )*{_TOLD}\b"
+    r"|\b(?:i|we)(?:'m| am|'re| are)?(?: just| really| still)? (?:not (?:aware|sure|certain|familiar|clear)|unsure|unaware|uncertain|in the dark|missing|lacking|without)\b"
+    r"|\b(?:is|'s|are|was|seems|remains) (?:not (?:clear|available|known|on (?:file|record)|in (?:my|our|the|this|your)|present|here|something)|unclear|unknown|unavailable|missing|undefined|unspecified|undetermined|blank|empty|absent|a mystery)\b"
+    r"|\b(?:isn't|aren't|wasn't|weren't)(?: \w+)? (?:clear|available|known|on (?:file|record)|in (?:my|our|the|this|your)|present|here|any|a|an|anything|something|enough|part)\b"
+    r"|\b(?:unknown|unspecified|undisclosed|n/a|not available|not applicable|not known|not provided|no data|no answer|no information|no info|no idea|no clue|no record|no memory|no recollection|no knowledge|no mention|no trace|no details?|no such|beats me|none (?:given|provided|specified|mentioned|stated|recorded|on|was|has))\b"
+    r"|\b(?:there(?:'s| is| was| were| are| has been| have been)|i(?: currently| still)? (?:have|see|find|found|had|hold)|i've(?: got)?|we have|you(?:'ve| have)? (?:gave|given|provided|mentioned|set|left)(?: me)?|it (?:has|contains|includes|gives|shows)|(?:conversation|chat|history|messages?|records?|file|notes?|profile) (?:has|have|had|contains?|includes?|shows?|gives?)) (?:absolutely |currently |simply )?(?:no|nothing|zero|neither)\b"
+    rf"|\bno(?: [\w'-]+){{1,6}}? (?:was|were|is|are|has been|have been|had been|has|have|on|in|yet|so far|to|available|known|specified|{_TOLD})\b"
+    rf"|\bno(?: [\w'-]+){{1,5}} (?:yet|so far)\b|\bnothing (?:was|has been|is|about|on|in|regarding|like that|of the (?:sort|kind))\b|\b(?:nobody|no one|none of (?:the|our|your)|neither)\b[^.]{{0,60}}\b{_TOLD}"
+    rf"|\bwithout (?:that|this|more|any|knowing|having|your|the|further) ?(?:\w+ )?(?:information|info|details?|context|address|it)?"
+    r"|\b(?:don't|do not|didn't) (?:think|believe|see where|see any|feel) (?:that )?(?:you|we|i|it|there|that)\b"
+    r"|\A\W*(?:but |and |just |with )?no (?!problem|worr|doubt|need|thanks|way|matter|longer|later|more|less|one\b)[\w'-]+(?: [\w'-]+){0,4}\W*\Z"
+    r"|\b(?:lack|lacks|lacking)\b|\bforgotten\b|\bforgot\b|\bthe first (?:time|i've heard|i hear|mention)\b|\b(?:is|'s|are) not (?:listed|stored|saved)\b|\bdoesn't ring a bell\b|\bdraw(?:ing)? a blank\b|\bdunno\b|\bidk\b|\bnot that i (?:know|recall|am aware|can see|remember)\b|\byou'd have to tell me\b"
+    r")"
+)
+_WHOLE = re.compile(
+    r"\W*(?:(?:it is|it's|that is|that's|the answer is|answer|status|address|value|result)[:\s]*)?(?:null|none|nil|unknown|n/a|na|not (?:sure|known|given|available|specified|provided|set|found|stated|told|mentioned|applicable|yet|certain)|"
+    r"no idea|no clue|unsure|unspecified|undefined|missing|nothing|tbd|to be (?:confirmed|determined|provided)|pending|not on file|insufficient (?:information|data|context)|information (?:missing|unavailable|not available)|cannot (?:answer|say|tell)|can't (?:answer|say|tell)|-+|\?+)\W*\Z"
+)
+_ASKS = re.compile(
+    r"\b(?:could|can|would|will|may|might) (?:you|i)(?: please| kindly| also| just)? (?:tell|share|provide|give|send|let|confirm|specify|remind|clarify|supply|enter|mind|say|state|ask|have|get|fill|pass|repeat|be more|help me|know|like to)\b"
+    r"|\bplease (?:\w+ )?(?:tell|share|provide|give|send|let|confirm|specify|remind|clarify|supply|enter|say|state|fill|type|reply|add|repeat)\b|\blet me know\b|\bfeel free to (?:share|provide|tell|give|send)\b"
+    r"|\b(?:i|we)(?:'d|'ll| would| will)? (?:still )?need (?:you to|your|to know|to ask|that|the|more|an?)\b|\bneed you to\b|\bwhat (?:is|'s|would be|should|are|was) (?:your|the|it|that|you)\b|\bwhat's (?:your|the|it)\b"
+    r"|\bwhere (?:should|would|shall|do|can|is|are)\b|\bwhich (?:\w+ ){1,4}(?:should|would|shall|do|did|is|are)\b|\b(?:mind|care to) (?:sharing|telling|giving|providing|share|tell)\b|\bwould you like to (?:share|provide|tell|give|add|set)\b"
+    r"|\b(?:tell|give|send|remind) me (?:the|your|what|which|where|again)\b|\bremind me\b|\byou(?:'ll| will|'d| would)? (?:need|have) to (?:tell|provide|share|give|specify)\b"
+)
+
+
+def admits(words: str) -> bool:
+    """True when a casefolded piece of plain text says that something is not known or was not told."""
+    return _ADMISSION.search(words) is not None or _WHOLE.match(words) is not None
+
+
+def asks(words: str) -> bool:
+    """True when a casefolded piece of plain text asks the user for what is missing."""
+    return _ASKS.search(words) is not None

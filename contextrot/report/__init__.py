@@ -1,0 +1,1 @@
+"""Floor 6: readers of the tables. No arithmetic of their own."""

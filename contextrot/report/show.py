@@ -1,0 +1,350 @@
+"""`contextrot show`: the sessions of a run, and one session turn by turn: what was sent, what was done, why it failed.
+
+Everything a model or a user wrote goes through `words.clean` into rich `Text`: nothing in it is read as markup, and no
+escape sequence or direction mark reaches the terminal.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from contextrot.analysis.replay_view import Record, Transcript, find_session, read_transcript
+from contextrot.analysis.tables import Run, load_run
+from contextrot.errors import StoreError
+from contextrot.report.words import clean, one_line, percent
+
+_STYLES = {"pass": "green", "fail": "bold red"}
+_MARKS = {"pass": "✓", "fail": "✗"}
+_CAUSES = {
+    "lost": "lost: it was no longer in what was sent",
+    "ignored": "ignored: it was in what was sent",
+    "incapable": "incapable: the model fails this when fresh as well",
+}
+Causes = dict[tuple[int, str | None, str, str], str]
+
+
+def show_session(
+    run_path: str | os.PathLike[str],
+    session: str | None = None,
+    turn: int | None = None,
+    console: Console | None = None,
+) -> None:
+    """Print the list of sessions; or one of them (its key, or a part only it has); or all that was sent at one turn.
+
+    Raises `StoreError` when the run, the session or the turn does not exist.
+    """
+    console = console or Console(markup=False, emoji=False, highlight=False)
+    run = load_run(run_path)
+    if session is None:
+        _print_list(run, console)
+        return
+    transcript = read_transcript(find_session(run.path, session))
+    _print_head(transcript, console)
+    causes = _final_causes(run, transcript)
+    records = [record for record in transcript.records if record["t"] != "end"]
+    if turn is not None:
+        records = [record for record in records if record.get("turn") == turn]
+        if not records:
+            raise StoreError(f"nothing happened at turn {turn} of {transcript.path.stem}")
+    for number, group in groupby(records, key=lambda record: record.get("turn")):
+        console.print(Rule(Text(f"turn {number}"), align="left", style="dim"))
+        for record in group:
+            for shown in _lines(transcript, record, causes, console):
+                console.print(shown)
+            if turn is not None and record["t"] == "call":
+                _print_sent(transcript, record["n"], console, whole=True)
+    if turn is None:
+        _print_first_failure(run, transcript, console)
+    if transcript.end is not None and turn is None:
+        end = transcript.end
+        text = f"ended: {end.get('ended')} at turn {end.get('turn')}"
+        console.print(Text(text + (f": {clean(end['detail'])}" if end.get("detail") else ""), style="bold"))
+
+
+def session_data(run_path: str | os.PathLike[str], session: str | None = None, turn: int | None = None) -> Any:
+    """The same as data for `--json`: rows of the list; or a session's head, records and end, with what was sent.
+
+    With `turn`, every call of that turn carries `messages`, the exact messages it was sent (null when not known).
+    """
+    run = load_run(run_path)
+    if session is None:
+        return _rows(run)
+    transcript = read_transcript(find_session(run.path, session))
+    causes = _final_causes(run, transcript)
+    records = [record for record in transcript.records if turn is None or record.get("turn") == turn]
+    for record in records:
+        if record["t"] == "verdict":
+            record["cause"] = causes.get(_verdict_key(record)) or None
+        if record["t"] == "call" and turn is not None:
+            record["messages"] = transcript.messages(record["n"]) if record.get("view") else None
+    return {"head": transcript.head, "records": records, "end": transcript.end}
+
+
+def _rows(run: Run) -> list[dict[str, Any]]:
+    import pandas as pd
+
+    verdicts = run.verdicts
+    failed = verdicts.loc[(verdicts["outcome"] == "fail") & verdicts["kind"].isin(["probe", "passive"])]
+    why: dict[tuple[str, int], list[str]] = {}
+    for session, turn, name, cause in zip(
+        failed["session"], failed["turn"], failed["id"], failed["cause"], strict=True
+    ):
+        why.setdefault((session, int(turn)), []).append(f"{name} {cause}".strip())
+    columns = ["session", "scenario", "model", "strategy", "repeat", "control", "ended", "last_turn"]
+    rows = []
+    for row in run.sessions[[*columns, "first_fail_turn", "last_pass_turn"]].to_dict("records"):
+        plain = {str(name): None if pd.isna(value) else value for name, value in row.items()}
+        first = plain["first_fail_turn"]
+        plain["failed"] = [] if first is None else why.get((str(plain["session"]), int(first)), [])
+        rows.append(plain)
+    return rows
+
+
+def _print_list(run: Run, console: Console) -> None:
+    rows = _rows(run)
+    if not rows:
+        console.print(Text("This run holds no sessions yet."))
+        return
+    several = len({row["model"] for row in rows}) > 1
+    names = _short_names([str(row["session"]) for row in rows])
+    for scenario, group in groupby(sorted(rows, key=lambda row: str(row["scenario"])), key=lambda row: row["scenario"]):
+        table = Table(
+            title=Text(clean(scenario), style="bold"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
+        )
+        for name in ("session", *(["model"] if several else []), "strategy", "repeat", "ended", "first failure"):
+            table.add_column(name, overflow="fold")
+        for row in sorted(group, key=lambda row: bool(row["control"])):
+            cells = [names[row["session"]], *([row["model"]] if several else []), row["strategy"], row["repeat"]]
+            cells += [_ending(row), _failure(row)]
+            table.add_row(*(Text(clean(cell)) for cell in cells), style="dim" if row["control"] else None)
+        console.print(table)
+    console.print(
+        Text(f"contextrot show {run.path} SESSION shows one of them; any part of its name will do.", style="dim")
+    )
+
+
+def _short_names(keys: Sequence[str]) -> dict[str, str]:
+    """The last part of each key where it says which session is meant; else the keys themselves."""
+    short = {key: key.rpartition("--")[2] for key in keys}
+    return short if len(set(short.values())) == len(keys) else {key: key for key in keys}
+
+
+def _ending(row: dict[str, Any]) -> str:
+    if row["control"]:
+        return str(row["ended"] or "running")
+    return f"{row['ended'] or 'running'}, turn {row['last_turn']}"
+
+
+def _failure(row: dict[str, Any]) -> str:
+    if row["control"]:
+        return ""
+    if row["first_fail_turn"] is None:
+        return "none"
+    before = "" if row["last_pass_turn"] is None else f", last passed at {row['last_pass_turn']}"
+    return f"turn {row['first_fail_turn']}{before}: {'; '.join(row['failed'])}"
+
+
+def _print_head(transcript: Transcript, console: Console) -> None:
+    head = transcript.head
+    console.print(Text(clean(head.get("key")), style="bold"))
+    if head.get("simulated"):
+        console.print(Text("SIMULATED: the replies are those of a simulated model.", style="bold reverse"))
+    window = f"{head.get('window'):,} tokens" if head.get("window") else "unknown"
+    facts = (
+        f"{head.get('scenario')} · {head.get('model')} · strategy {head.get('strategy')} · "
+        f"repeat {head.get('repeat')} · seed {head.get('seed')} · history {head.get('history')} · window {window}"
+        + (" (virtual)" if head.get("window_source") == "virtual" else "")
+    )
+    console.print(Text(clean(facts), style="dim"))
+
+
+def _lines(transcript: Transcript, record: Record, causes: Causes, console: Console) -> Iterable[Padding | Text]:
+    """How one record is shown. Records of a branch are set in, under the turn they were asked at."""
+    indent = 4 if record.get("branch") else 2
+    kind = record["t"]
+    if kind == "msg" and record.get("message") is not None:
+        yield _indented(_said(record), indent)
+    elif kind == "call":
+        for text in _call(transcript, record, console):
+            yield _indented(text, indent + 2)
+    elif kind == "event":
+        detail = ", ".join(f"{name} {one_line(value, 60)}" for name, value in (record.get("detail") or {}).items())
+        event = f"~ {clean(record.get('name'))}" + (f": {detail}" if detail else "")
+        yield _indented(Text(event, style="magenta"), indent)
+    elif kind == "verdict":
+        yield _indented(_verdict(record, causes, console), indent)
+
+
+def _indented(text: Text, columns: int) -> Padding:
+    return Padding(text, (0, 0, 0, columns))
+
+
+def _said(record: Record) -> Text:
+    message = record["message"]
+    who = f"{record.get('origin')} ({message.get('role')})" if record.get("origin") != message.get("role") else "system"
+    text = Text(f"{clean(who)}: ", style="bold")
+    text.append(_content(message, 160), style="not bold")
+    if record.get("pinned"):
+        text.append("  [pinned]", style="cyan")
+    return text
+
+
+def _content(message: Record, longest: int) -> str:
+    content = message.get("content")
+    if isinstance(content, list):
+        content = " ".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    calls = [
+        f"{call.get('function', {}).get('name')}({call.get('function', {}).get('arguments')})"
+        for call in message.get("tool_calls") or ()
+    ]
+    return one_line(" ".join([str(content or ""), *(f"→ {call}" for call in calls)]).strip(), longest)
+
+
+def _call(transcript: Transcript, record: Record, console: Console) -> Iterable[Text]:
+    occupancy = record.get("occupancy")
+    line = Text(f"call {record['n']} ", style="dim")
+    if occupancy is not None:
+        line.append(_bar(occupancy, console), style="yellow" if occupancy >= 0.8 else "blue")
+        line.append(f" {percent(occupancy)}" + (" (estimate)" if record.get("occupancy_source") == "estimate" else ""))
+    line.append(f"  {_view(record.get('view'), record.get('purpose'))}")
+    yield line
+    for position, message in (record.get("view") or {}).get("made", ()):
+        text = Text(f"+ made by the strategy, at {position} ({clean(message.get('role'))}): ", style="magenta")
+        text.append(_content(message, 200))
+        yield text
+    if record.get("outcome") != "ok":
+        detail = f": {one_line(record['error'], 300)}" if record.get("error") else ""
+        yield Text(f"{record.get('outcome')}{detail}", style="yellow")
+    if record.get("reply"):
+        text = Text("reply: ", style="bold")
+        text.append(_content(record["reply"], 200), style="not bold")
+        yield text
+
+
+def _view(view: Record | None, purpose: str | None) -> str:
+    if view is None:
+        return "what was sent is not known: the agent keeps its own memory"
+    if "messages" in view:
+        return f"{purpose} call, {len(view['messages'])} messages"
+    counts: dict[str, int] = {}
+    for status, start, end in view["manifest"]:
+        counts[status] = counts.get(status, 0) + end - start
+    parts = [f"{n} {status}" for status, n in counts.items() if n]
+    if view["made"]:
+        parts.append(f"{len(view['made'])} made")
+    return ", ".join(parts)
+
+
+def _bar(share: float, console: Console, width: int = 10) -> str:
+    full, empty = ("█", "░") if _unicode(console) else ("#", ".")
+    filled = max(0, min(width, round(share * width)))
+    return full * filled + empty * (width - filled)
+
+
+def _unicode(console: Console) -> bool:
+    return console.encoding.lower().startswith("utf")
+
+
+def _verdict(record: Record, causes: Causes, console: Console) -> Text:
+    outcome = str(record.get("outcome"))
+    mark = _MARKS.get(outcome, "·") if _unicode(console) else {"pass": "+", "fail": "x"}.get(outcome, ".")
+    text = Text(f"{mark} {record.get('kind')} ", style=_STYLES.get(outcome, "yellow"))
+    text.append(f"{clean(record.get('id'))} ({clean(record.get('check'))}): {clean(outcome)}")
+    if record.get("reason"):
+        text.append(f", {one_line(record['reason'], 300)}")
+    cause = causes.get(_verdict_key(record), "")
+    if cause:
+        since = f", stated {record['since_turns']} turns before" if record.get("since_turns") else ""
+        text.append(f"  [{_CAUSES.get(cause, cause)}{since}]")
+    return text
+
+
+def _verdict_key(record: Record) -> tuple[int, str | None, str, str]:
+    call = record.get("call")
+    return record["turn"], None if call is None else str(call), record["kind"], record["id"]
+
+
+def _final_causes(run: Run, transcript: Transcript) -> Causes:
+    """The final causes of one session's verdicts; the record itself cannot know `incapable`."""
+    import pandas as pd
+
+    rows = run.verdicts.loc[run.verdicts["session"] == transcript.head.get("key")]
+    return {
+        (int(turn), None if pd.isna(call) else str(int(call)), kind, name): cause
+        for turn, call, kind, name, cause in zip(
+            rows["turn"], rows["call"], rows["kind"], rows["id"], rows["cause"].astype(object), strict=True
+        )
+        if cause
+    }
+
+
+def _print_first_failure(run: Run, transcript: Transcript, console: Console) -> None:
+    """What was sent for the first check that failed, a line per message: where the reader looks first."""
+    failed = [
+        record
+        for record in transcript.records
+        if record["t"] == "verdict" and record["outcome"] == "fail" and record["kind"] in ("probe", "passive")
+    ]
+    if not failed or failed[0].get("call") is None:
+        return
+    first = failed[0]
+    number = first["call"]
+    console.print(
+        Rule(Text(f"the first failure: {clean(first['id'])} at turn {first['turn']}"), align="left", style="red")
+    )
+    _print_sent(transcript, number, console, whole=False)
+    _print_left_out(transcript, number, console)
+    hint = f"contextrot show {run.path} {transcript.path.stem} --turn {first['turn']} prints these messages in full."
+    console.print(Text(hint, style="dim"))
+
+
+def _print_sent(transcript: Transcript, number: int, console: Console, *, whole: bool) -> None:
+    """The messages sent for a call; whole, or the first line of each and how many lines more."""
+    if not transcript.call(number).get("view"):
+        console.print(_indented(Text("what was sent is not known: the agent keeps its own memory", style="dim"), 4))
+        return
+    sent = transcript.messages(number)
+    console.print(_indented(Text(f"sent for call {number}, {len(sent)} messages:", style="bold"), 4))
+    for text in _sent(sent, whole=whole):
+        console.print(_indented(text, 6))
+
+
+def _print_left_out(transcript: Transcript, number: int, console: Console, most: int = 6) -> None:
+    """The first messages of the log that were not sent as they are, with what became of them."""
+    call = transcript.call(number)
+    left_out = [
+        (index, status)
+        for status, start, end in (call.get("view") or {}).get("manifest", ())
+        if status != "verbatim"
+        for index in range(start, end)
+    ]
+    if not left_out:
+        return
+    console.print(_indented(Text(f"not sent as they are, {len(left_out)} messages:", style="bold"), 4))
+    for index, status in left_out[:most]:
+        message = transcript.message(index, call.get("branch"))
+        text = Text(f"{clean(status)} {clean(message.get('role'))}: ", style="magenta")
+        text.append(_content(message, 110), style="default")
+        console.print(_indented(text, 6))
+    if len(left_out) > most:
+        console.print(_indented(Text(f"… and {len(left_out) - most} more", style="dim"), 6))
+
+
+def _sent(messages: Sequence[Record], *, whole: bool) -> Iterable[Text]:
+    for position, message in enumerate(messages):
+        text = Text(f"{position} {clean(message.get('role'))}: ", style="cyan")
+        if whole and isinstance(message.get("content"), str) and not message.get("tool_calls"):
+            text.append(clean(message["content"]), style="default")
+        else:
+            text.append(_content(message, 10_000 if whole else 110), style="default")
+        yield text

@@ -1,0 +1,96 @@
+"""The final table on the terminal: per scenario what each strategy did, then in plain sentences what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from contextrot.analysis.figures import Group as Figures
+from contextrot.analysis.figures import Summary
+from contextrot.report import words
+
+#: from this many columns on a row needs no second line
+WIDE = 128
+
+
+def print_summary(summary: Summary, console: Console | None = None) -> None:
+    """Print the summary; the width and colours are the console's."""
+    console = console or Console()
+    for part in render(summary, console.width):
+        console.print(part)
+
+
+def render(summary: Summary, width: int = 100) -> Iterable[RenderableType]:
+    """The parts of the screen, top to bottom, laid out for `width` columns."""
+    if summary.simulated:
+        yield Text(words.SIMULATED, style="bold reverse")
+    if not summary.groups:
+        yield Text("Nothing was measured: this run holds no sessions.")
+    for scenario in dict.fromkeys(group.scenario for group in summary.groups):
+        groups = [group for group in summary.groups if group.scenario == scenario]
+        yield from _scenario(summary, str(scenario), groups, width)
+    for warning in words.control_warnings(summary):
+        yield Text(f"! {warning}", style="yellow")
+    for problem in summary.problems:
+        yield Text(f"! {words.clean(problem)}", style="yellow")
+    if summary.status not in ("", "completed"):
+        yield Text(
+            f"! The run is {words.clean(summary.status)}: these figures are of what is there so far.", style="yellow"
+        )
+    yield Text(words.totals_text(summary), style="dim")
+
+
+def _scenario(summary: Summary, scenario: str, groups: Sequence[Figures], width: int) -> Iterable[RenderableType]:
+    title = Text(words.clean(scenario), style="bold")
+    about = summary.origin.titles.get(scenario)
+    if about:
+        title.append(f"  {words.one_line(about)}", style="not bold")
+    models = list(dict.fromkeys(group.model for group in groups))
+    if len(models) == 1:
+        title.append(f"\n{words.clean(models[0])}, {words.window_text(groups[0])}", style="not bold dim")
+    yield Text()
+    yield title
+    yield _table(groups, several_models=len(models) > 1, narrow=width < WIDE)
+    for model in models:
+        sentences = words.findings([group for group in groups if group.model == model])
+        if len(models) > 1:
+            sentences.insert(0, f"{words.clean(model)}:")
+        yield Padding(Group(*(Text(sentence) for sentence in sentences)), (0, 0, 0, 1))
+
+
+def _table(groups: Sequence[Figures], *, several_models: bool, narrow: bool) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1 if narrow else 2, 0, 0), show_edge=False)
+    priced = any(group.spent.cost is not None for group in groups)
+    table.add_column("strategy", style="bold", min_width=6, overflow="fold")
+    if several_models:
+        table.add_column("model", min_width=8, overflow="fold")
+    table.add_column("turns to\nfirst failure" if narrow else "turns to first failure (95 %)", min_width=12)
+    table.add_column("passed\nat depth" if narrow else "passed at depth (95 %)", min_width=8)
+    table.add_column("why it failed\n(checks)" if narrow else "why it failed (checks)", min_width=10)
+    table.add_column("tokens /\nsession", justify="right", min_width=8)
+    if priced or not narrow:
+        table.add_column("cost /\nsession", justify="right", min_width=7)
+    table.add_column("note", style="dim", min_width=8, overflow="fold")
+    for group in groups:
+        depth = group.compliance["at_depth"]
+        cells = [words.clean(group.strategy)]
+        cells += [words.clean(group.model)] if several_models else []
+        cells += [
+            _fitted(group.length.text.replace(" turns (95 % ", " (").replace(" turn (95 % ", " ("), narrow),
+            _fitted(words.rate_text(depth), narrow),
+            words.causes_text(group),
+            words.tokens_text(group.spent.tokens_per_session),
+        ]
+        cells += [words.cost_text(group.spent.cost_per_session)] if priced or not narrow else []
+        table.add_row(*(Text(cell) for cell in (*cells, words.note_text(group))))
+    return table
+
+
+def _fitted(text: str, narrow: bool) -> str:
+    """In a narrow table the bracket goes on a line of its own, instead of breaking anywhere."""
+    return text.replace(" (", "\n(", 1).replace(" ", "\u00a0") if narrow else text

@@ -1,0 +1,51 @@
+"""Write the report of a run: report.md and the plots, beside the run or into a folder of one's own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from contextrot.analysis.tables import Run
+from contextrot.bench.store import RunDirectory
+from contextrot.errors import ConfigError, StoreError
+
+FORMATS = ("md", "svg", "png")
+
+
+def write_report(run: Run, formats: Iterable[str] = FORMATS, out: str | os.PathLike[str] | None = None) -> list[Path]:
+    """Write `report.md` and `plots/*` into `out` (default: the run directory) and return the paths, the report first.
+
+    Raises `ConfigError` for a format that does not exist, `StoreError` when the folder cannot be written.
+    """
+    wanted = tuple(dict.fromkeys(formats))
+    unknown = sorted(set(wanted) - set(FORMATS))
+    if unknown:
+        raise ConfigError(f"there is no report format {unknown[0]!r}; choose from {', '.join(FORMATS)}")
+    from contextrot.report import markdown, plots
+
+    folder = Path(out) if out is not None else run.path
+    _make(folder)
+    kinds = [kind for kind in wanted if kind != "md"]
+    chosen = plots.render(run.summary, kinds) if kinds else {}
+    if chosen:
+        _make(folder / "plots")
+    written = []
+    for name, content in chosen.items():
+        RunDirectory(folder / "plots").write(name, content)
+        written.append(folder / "plots" / name)
+    if "md" in wanted:
+        shown = "svg" if "svg" in wanted else "png"
+        linked = [
+            (title, f"plots/{name}.{shown}") for name, title in plots.TITLES.items() if f"{name}.{shown}" in chosen
+        ]
+        RunDirectory(folder).write("report.md", markdown.render(run.summary, linked).encode())
+        written.insert(0, folder / "report.md")
+    return written
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"cannot make the folder {folder}: {error.strerror or error}; choose another --out") from None

@@ -1,0 +1,1 @@
+"""Shared by all tests. Its place also lets them import `fault_server`."""

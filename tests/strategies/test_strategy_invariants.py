@@ -1,0 +1,244 @@
+"""The shared rules of DESIGN §5, for every registered strategy, over generated sessions run turn by turn."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from histories import COUNTER, Helper, Said, Session, Step, histories
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from contextrot.log import Log
+from contextrot.outcomes import Status
+from contextrot.strategies import REGISTRY, load_strategy
+from contextrot.strategies.summary import Progress
+
+#: One or more configurations of every strategy; `test_the_table_is_complete` holds it to the registry.
+CONFIGS = {
+    "full": "full",
+    "fifo": "fifo",
+    "fifo-messages": {"type": "fifo", "keep": {"messages": 3}},
+    "fifo-turns": {"type": "fifo", "keep": {"turns": 2}},
+    "fifo-fraction": {"type": "sliding_window", "keep": {"fraction": 0.5}},
+    "pinned": "pinned",
+    "pinned-budget": {"type": "pinned", "keep": {"turns": 3}, "pin_budget": {"fraction": 0.2}},
+    "masking": {"type": "observation_masking", "keep_last": 1},
+    "masking-none-kept": {"type": "observation_masking", "keep_last": 0, "placeholder": "[{tool}]"},
+    "masking-trigger": {"type": "observation_masking", "trigger": {"tokens": 150}},
+    "rolling": {"type": "rolling_summary", "trigger": {"tokens": 150}, "keep": {"turns": 1}, "max_tokens": 30},
+    "rolling-messages": {
+        "type": "summarization",
+        "trigger": {"messages": 4},
+        "keep": {"messages": 2},
+        "max_tokens": 30,
+    },
+    "rolling-anew": {"type": "rolling_summary", "incremental": False, "keep": {"tokens": 40}, "role": "assistant"},
+    "rolling-no-retry": {"type": "rolling_summary", "trigger": {"turns": 2}, "keep": {"turns": 1}, "retries": 0},
+}
+CONFIGS |= {
+    f"re_anchor-{name}": {"type": "re_anchor", "every_n_turns": 2, "inner": raw}
+    for name, raw in CONFIGS.items()
+    if name in ("full", "fifo", "pinned", "masking", "rolling")
+}
+MOODS = ("good", "empty", "huge", "tool_call", "cut", "error", "flaky")
+WINDOWS = st.sampled_from((60, 150, 400, 900, 4000))
+every_strategy = pytest.mark.parametrize("name", CONFIGS)
+examples = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def session(name: str, window: int, mood: str = "good") -> Session:
+    return Session(load_strategy(CONFIGS[name]), window=window, helper=Helper(mood))
+
+
+def test_the_table_is_complete() -> None:
+    assert {load_strategy(raw).type_name for raw in CONFIGS.values()} == {c.type_name for c in REGISTRY.values()}
+
+
+@every_strategy
+@given(history=histories(), window=WINDOWS, mood=st.sampled_from(MOODS))
+@examples
+def test_every_view_keeps_the_shared_rules(name: str, history: list[Said], window: int, mood: str) -> None:
+    run = session(name, window, mood)
+    for said in history:
+        run.add(said)
+        if not said.asks:
+            continue
+        before = [entry.message.wire for entry in run.log]
+        state = json.dumps(run.state)
+        step = run.view()
+        assert [entry.message.wire for entry in run.log] == before
+        if step.view is not None:
+            check_view(run.log, step)
+        again = Session(run.strategy, window=window, helper=Helper(mood), log=run.log)
+        again.turn, again.state = run.turn, json.loads(state)
+        repeated = again.view()
+        assert repeated.view == step.view
+        assert str(repeated.error) == str(step.error)
+
+
+def check_view(log: Log, step: Step) -> None:
+    view = step.view
+    assert view is not None
+    # within the budget, counted honestly
+    assert view.tokens == sum(COUNTER.message(message) for message in view.messages)
+    assert view.tokens <= step.request.budget
+    # order kept, and a source's message is the log's own
+    indexes = [source for source in view.sources if source is not None]
+    assert indexes == sorted(set(indexes))
+    assert all(view.messages[k] is log[s].message for k, s in enumerate(view.sources) if s is not None)
+    # the manifest is total and true to the view
+    assert len(view.manifest) == len(log)
+    statuses = list(view.manifest)
+    assert {index for index, status in enumerate(statuses) if status is Status.VERBATIM} == set(indexes)
+    assert all(
+        a[0] is not b[0] and a[2] == b[1] for a, b in zip(view.manifest.runs, view.manifest.runs[1:], strict=False)
+    )
+    # calls and results paired both ways; a call may only wait for what the log itself waits for
+    called = [call.id for message in view.messages for call in message.tool_calls]
+    answered = [message.tool_call_id for message in view.messages if message.role == "tool"]
+    assert len(set(answered)) == len(answered)
+    assert set(answered) <= set(called)
+    assert set(called) - set(answered) <= set(log.unanswered())
+    # pins and system messages exactly once
+    assert all((e.message.role != "system" and not e.pinned) or i in indexes for i, e in enumerate(log))
+    # the system comes first
+    if log[0].message.role == "system":
+        assert view.sources[0] == 0
+    # the current user message verbatim, last among user messages; unseen results there
+    users = [k for k, message in enumerate(view.messages) if message.role == "user"]
+    assert view.sources[users[-1]] == log.current_user
+    spoken = -1 if log.last_assistant is None else log.last_assistant
+    assert all(i in indexes for i in range(spoken + 1, len(log)) if log[i].message.role == "tool")
+
+
+@every_strategy
+@given(history=histories(), window=WINDOWS, mood=st.sampled_from(MOODS))
+@examples
+def test_a_bad_answer_costs_at_most_the_retries(name: str, history: list[Said], window: int, mood: str) -> None:
+    strategy = load_strategy(CONFIGS[name])
+    retries = getattr(getattr(strategy, "inner", strategy), "retries", -1)
+    for step in session(name, window, mood).run(history):
+        if step.view is None:
+            assert step.asks == 0
+            continue
+        assert step.view.aux_calls == step.asks
+        rejected = sum(event.name == "summary_rejected" for event in step.view.events)
+        # more than that only where good answers lead through a transcript that one window cannot hold
+        taken = step.asks - rejected
+        assert step.asks <= max(1 + retries, taken + 1)
+        assert rejected <= 1 + max(0, retries)
+        if window >= 900:
+            assert step.asks <= 1 + retries
+
+
+@every_strategy
+@given(history=histories(), other=histories(), window=WINDOWS)
+@examples
+def test_two_sessions_interleaved_give_what_they_give_alone(
+    name: str, history: list[Said], other: list[Said], window: int
+) -> None:
+    alone = [session(name, window).run(h) for h in (history, other)]
+    strategy = load_strategy(CONFIGS[name])
+    both = [Session(strategy, window=window, helper=Helper()) for _ in range(2)]
+    steps: list[list[Step]] = [[], []]
+    for k in range(max(len(history), len(other))):
+        for number, said in enumerate((history, other)):
+            if k < len(said):
+                steps[number].extend(both[number].run([said[k]]))
+    for number in range(2):
+        assert [step.view for step in steps[number]] == [step.view for step in alone[number]]
+
+
+SELECTING = [name for name in CONFIGS if name.startswith(("fifo", "pinned", "masking"))]
+
+
+@pytest.mark.parametrize("name", SELECTING)
+@given(history=histories(), window=st.integers(20, 900), more=st.integers(1, 400))
+@examples
+def test_a_larger_budget_never_keeps_less(name: str, history: list[Said], window: int, more: int) -> None:
+    for small, large in zip(session(name, window).run(history), session(name, window + more).run(history), strict=True):
+        if small.view is None:
+            continue
+        assert large.view is not None
+        kept = [{i for i, s in enumerate(step.view.manifest) if s is not Status.DROPPED} for step in (small, large)]
+        assert kept[0] <= kept[1]
+
+
+@pytest.mark.parametrize("name", ["masking-trigger", "rolling", "re_anchor-rolling"])
+@given(history=histories())
+@examples
+def test_nothing_is_done_under_the_trigger(name: str, history: list[Said]) -> None:
+    run = session(name, 4000)
+    for said in history:
+        run.add(said)
+        if run.log.tokens > 150:
+            return
+        if said.asks:
+            step = run.view()
+            assert step.view is not None
+            reminded = any(event.name == "re_anchor" for event in step.view.events)
+            assert len(step.view.messages) == len(run.log) + reminded
+            assert set(step.view.manifest) == {Status.VERBATIM}
+            assert step.asks == 0
+
+
+ROLLING = [name for name in CONFIGS if "rolling" in name]
+
+
+@pytest.mark.parametrize("name", ROLLING)
+@given(history=histories(), window=WINDOWS, mood=st.sampled_from(MOODS))
+@examples
+def test_what_is_summarised_was_seen_and_what_was_not_stays_pending(
+    name: str, history: list[Said], window: int, mood: str
+) -> None:
+    run = session(name, window, mood)
+    for said in history:
+        run.add(said)
+        if not said.asks:
+            continue
+        view = run.view().view
+        if view is None:
+            continue
+        state = run.state.get("inner", run.state)
+        pending = set(Progress.read(state).pending(run.log)) | set(run.log.always)
+        for index, status in enumerate(view.manifest):
+            text = run.log[index].message.text.split(" ")[0]
+            seen = any(text in prompt for prompt in run.helper.taken)
+            if status is Status.SUMMARISED:
+                assert seen
+            if not seen:
+                assert run.log.unit_of(index) in pending
+
+
+@pytest.mark.parametrize("name", ROLLING)
+@given(history=histories(), window=st.sampled_from((150, 400)))
+@examples
+def test_a_helper_that_recovers_covers_what_it_missed(name: str, history: list[Said], window: int) -> None:
+    run = session(name, window, "error")
+    for said in history:
+        failures = (run.state.get("inner") or run.state).get("failures", 0)
+        run.helper.mood = "error" if failures < 2 else "good"
+        run.run([said])
+    view = run.view().view
+    if view is None:
+        return
+    for index, status in enumerate(view.manifest):
+        text = run.log[index].message.text.split(" ")[0]
+        if status is Status.SUMMARISED:
+            assert any(text in prompt for prompt in run.helper.taken)
+
+
+@pytest.mark.parametrize("name", ["rolling", "rolling-messages", "rolling-anew"])
+@given(history=histories(max_turns=10), window=WINDOWS)
+@examples
+def test_between_compactions_the_summary_is_the_same_bytes(name: str, history: list[Said], window: int) -> None:
+    last: bytes | None = None
+    for step in session(name, window).run(history):
+        if step.view is None:
+            continue
+        made = [m.wire for m, s in zip(step.view.messages, step.view.sources, strict=True) if s is None]
+        assert len(made) <= 1
+        if step.asks == 0 and made and last is not None:
+            assert made[0] == last
+        last = made[0] if made else last
