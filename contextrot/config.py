@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from contextrot.errors import ConfigError
 from contextrot.models.base import ModelSpec, Price
@@ -108,15 +108,11 @@ class BenchConfig(BaseModel):
 
     @field_validator("scenarios", "strategies", "models", mode="before")
     @classmethod
-    def _one_is_a_list(cls, value: Any) -> Any:
-        return [value] if isinstance(value, (str, dict)) else value
-
-    @field_validator("models", mode="before")
-    @classmethod
-    def _names_are_entries(cls, value: Any) -> Any:
-        if not isinstance(value, list):
-            return value
-        return [{"id": entry} if isinstance(entry, str) else entry for entry in value]
+    def _one_is_a_list(cls, value: Any, info: ValidationInfo) -> Any:
+        entries = [value] if isinstance(value, (str, dict)) else value
+        if info.field_name != "models" or not isinstance(entries, (list, tuple)):
+            return entries
+        return [{"id": entry} if isinstance(entry, str) else entry for entry in entries]
 
     @field_validator("models")
     @classmethod

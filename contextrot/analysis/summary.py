@@ -24,7 +24,8 @@ from contextrot.analysis.figures import (
     Spent,
     Summary,
 )
-from contextrot.analysis.tables import SESSION_KINDS, UNANSWERED
+from contextrot.analysis.session_files import UNANSWERED
+from contextrot.analysis.tables import SESSION_KINDS
 
 if TYPE_CHECKING:
     import pandas as pd

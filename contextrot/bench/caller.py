@@ -69,6 +69,7 @@ class Caller:
         self.listener = listener
         self.drift = Drift()
         self.calls = 0
+        self.key = plan.key
         self._tool_tokens = counter.tools(plan.script.tools)
 
     def budget(self) -> int:
@@ -93,10 +94,7 @@ class Caller:
         plan, settings = self.plan, self.plan.settings
         with_tools = purpose != "auxiliary"
         number, self.calls = self.calls, self.calls + 1
-        hasher = blake2b(digest_size=12)
-        for message in messages:
-            hasher.update(message.digest)
-        view_hash = hasher.hexdigest()
+        view_hash = blake2b(b"".join([message.digest for message in messages]), digest_size=12).hexdigest()
         tokens = view.tokens if view is not None else sum(map(self.counter.message, messages))
         estimated = tokens + (self._tool_tokens if with_tools else 0)
         record: Record = {
@@ -122,7 +120,7 @@ class Caller:
                 max_tokens=max_tokens or settings.max_tokens,
                 temperature=settings.temperature,
                 seed=seed_of(plan.seed, plan.script.scenario, plan.repeat, turn, branch, purpose, round_),
-                session=plan.key,
+                session=self.key,
                 timeout=settings.timeout,
                 hint=hint,
             )
@@ -163,13 +161,16 @@ class Caller:
         except ModelError as error:
             return None, type(error)(self.file.redact.text(str(error))), getattr(error, "attempts", 1)
         reply = result.reply
-        price, usage = self.plan.model.price, reply.usage
+        price, usage = self.gate.model.price, reply.usage
         if usage.cost is None and price and usage.prompt_tokens is not None and usage.completion_tokens is not None:
             cost = price.cost(usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens or 0)
             reply = replace(reply, usage=replace(usage, cost=cost))
         # What the model repeats of a secret is replaced before it enters the log, so that the record and a replay agree.
-        content = None if reply.content is None else self.file.redact.text(reply.content)
-        return replace(reply, content=content, tool_calls=_named(reply.tool_calls, number)), None, result.attempts
+        if reply.content is not None and (content := self.file.redact.text(reply.content)) != reply.content:
+            reply = replace(reply, content=content)
+        if reply.tool_calls:
+            reply = replace(reply, tool_calls=_named(reply.tool_calls, number))
+        return reply, None, result.attempts
 
 
 def _named(calls: Sequence[ToolCall], number: int) -> tuple[ToolCall, ...]:

@@ -132,7 +132,7 @@ async def settle(matrix: Matrix) -> None:
 
 
 def _settings(config: BenchConfig, scenario: Scenario, model: Model | AgentModel) -> Settings:
-    own = model.spec.window or model.window
+    own = model.window
     wanted = config.window or scenario.session.window
     if isinstance(model, AgentModel):
         # Its memory is its own: a window matters only for occupancy, where the agent says how long its prompts are.
@@ -290,7 +290,7 @@ def _manifest(matrix: Matrix, directory: RunDirectory, command: str | None) -> d
             {
                 "label": model.spec.label,
                 "id": model.spec.id,
-                "window": model.spec.window or model.window,
+                "window": model.window,
                 "simulated": model.simulated,
                 "own_memory": isinstance(model, AgentModel),
                 "price": _price(model),
@@ -305,7 +305,7 @@ def _manifest(matrix: Matrix, directory: RunDirectory, command: str | None) -> d
 
 
 def _price(model: Model | AgentModel) -> dict[str, float | None] | None:
-    price = model.spec.price
+    price = model.price
     return {"prompt": price.prompt, "completion": price.completion, "cached": price.cached} if price else None
 
 

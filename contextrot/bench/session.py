@@ -10,9 +10,12 @@ import copy
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+import orjson
+
 from contextrot.bench.caller import Answer, Caller
 from contextrot.bench.grading import in_view, judge, verdict_record
 from contextrot.bench.hints import Hints
+from contextrot.bench.store import Record
 from contextrot.checks.base import Check
 from contextrot.errors import BudgetError, ContextOverflowError, ContextrotError, ModelError, WindowOverflowError
 from contextrot.log import Log
@@ -217,8 +220,19 @@ class Session:
         index = line.log.append(message, turn=self.turn, pinned=pinned, standing=standing, origin=origin, tags=tags)
         for subject in states:
             self.stated_at[subject.id] = line.log.tokens
-        record = {"t": "msg", "i": index, "turn": self.turn, "branch": line.branch, "origin": origin, "pinned": pinned}
-        self.caller.file.emit(record | ({"message": message.to_dict()} if call is None else {"call": call}))
+        record: Record = {
+            "t": "msg",
+            "i": index,
+            "turn": self.turn,
+            "branch": line.branch,
+            "origin": origin,
+            "pinned": pinned,
+        }
+        if call is None:
+            record["message"] = orjson.Fragment(message.wire)
+        else:
+            record["call"] = call
+        self.caller.file.emit(record)
 
     def _write_verdict(
         self,

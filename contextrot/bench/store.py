@@ -30,18 +30,22 @@ Record = dict[str, Any]
 
 @contextmanager
 def _said_plainly(path: Path) -> Iterator[None]:
-    """Turn the operating system's refusals into sentences."""
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StoreError(
-                f"the disk is full; what was recorded before is intact in {path}. Free some space and run the same "
-                "command again to go on"
-            ) from error
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise StoreError(f"cannot write to {path}: {error.strerror}. Choose another folder with --out") from error
-        raise StoreError(f"cannot use {path}: {error.strerror or error}") from error
+        raise _plainly(error, path) from error
+
+
+def _plainly(error: OSError, path: Path) -> StoreError:
+    """The operating system's refusal as a sentence."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StoreError(
+            f"the disk is full; what was recorded before is intact in {path}. Free some space and run the same command "
+            "again to go on"
+        )
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return StoreError(f"cannot write to {path}: {error.strerror}. Choose another folder with --out")
+    return StoreError(f"cannot use {path}: {error.strerror or error}")
 
 
 class RunDirectory:
@@ -148,6 +152,7 @@ class SessionFile:
         self.path = path
         self.redact = redact
         self._recorded: deque[Record] = deque()
+        self._pending: list[bytes] = []
         self._file: BinaryIO | None = None
 
     def open(self) -> SessionFile:
@@ -178,8 +183,9 @@ class SessionFile:
             yield record, end
 
     def close(self) -> None:
-        """Close the file; harmless when it is closed already."""
+        """Write what is pending and close the file; harmless when it is closed already."""
         if self._file is not None:
+            self._flush()
             self._file.close()
             self._file = None
 
@@ -191,6 +197,7 @@ class SessionFile:
     def discard(self) -> None:
         """Forget everything recorded: for a session that cannot be replayed (an agent with its own memory)."""
         self._recorded.clear()
+        self._pending.clear()
         assert self._file is not None
         self._file.truncate(0)
 
@@ -206,19 +213,32 @@ class SessionFile:
         return record
 
     def emit(self, record: Record) -> None:
-        """Append one record, or find it already there. One system call a record: a kill loses at most a torn line."""
+        """Append one record, or find it already there.
+
+        Records follow from the replies before them, so they are written with the next call's or the end's, in one system
+        call: what a kill loses of them is made again by replay, and no answered call is ever lost.
+        """
         if self._recorded:
             known = self._recorded.popleft()
             for field in ("t", "n", "i", "turn", "branch", "id", "name", "key", "scenario_hash", "strategy_hash"):
                 if known.get(field) != record.get(field):
                     self._refuse(f"{field} was {known.get(field)!r} and is now {record.get(field)!r}")
             return
-        assert self._file is not None
-        line = self.redact.line(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE))
-        with _said_plainly(self.path.parent.parent):
-            written = self._file.write(line)
-            while written < len(line):
-                written += self._file.write(line[written:])
+        self._pending.append(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE))
+        if record["t"] in ("call", "end"):
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._pending or self._file is None:
+            return
+        lines = self.redact.line(b"".join(self._pending))
+        self._pending.clear()
+        try:
+            written = self._file.write(lines)
+            while written < len(lines):
+                written += self._file.write(lines[written:])
+        except OSError as error:
+            raise _plainly(error, self.path.parent.parent) from error
 
     def _refuse(self, difference: str) -> None:
         raise StoreError(

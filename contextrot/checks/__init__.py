@@ -10,12 +10,8 @@ from typing import Annotated, Any, Union
 
 from pydantic import Field
 
-import importlib
-for _name in ("abstain", "form", "json_check", "markdown", "recall", "text", "tools"):
-    try:
-        importlib.import_module(f"contextrot.checks.{_name}")
-    except ModuleNotFoundError:
-        pass
+# Importing a family registers its checks.
+from contextrot.checks import abstain, form, json_check, markdown, recall, text, tools  # noqa: F401
 from contextrot.checks.base import REGISTRY, Check, Facts, FactState
 from contextrot.checks.grading import grade, read_facts
 from contextrot.checks.loading import CheckInfo, Parameter, describe, load_check
@@ -45,8 +41,9 @@ def check(
 ) -> Verdict:
     """Grade one reply (public API, DESIGN §10).
 
-    `check` is a mapping as in YAML, `reply` plain text or ``{content, tool_calls, finish_reason}``; `facts` maps a fact's
-    id to its value, or to ``{value, superseded: [...]}``. Raises `ConfigError` when the check or a fact is refused.
+    `check` is a mapping as in YAML, `reply` plain text or ``{content, tool_calls, finish_reason}``; `facts` maps a
+    fact's id to its value, or to ``{value, superseded: [...]}``. Raises `ConfigError` when the check or a fact is
+    refused.
     """
     reply = reply if isinstance(reply, Reply) else Reply.from_dict(reply)
     return grade(load_check(check), reply, read_facts(facts or {}))

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, field_validator
 
 from contextrot.checks.base import Check, Facts, fail, passed, register
-from contextrot.checks.matching import needle
+from contextrot.checks.matching import findable, needle
 from contextrot.checks.normal import Page, page
 from contextrot.checks.recall import recalled
 from contextrot.checks.refusal import is_refusal
@@ -22,43 +22,86 @@ from contextrot.outcomes import Outcome, Verdict
 _READ = 20_000
 _LONGEST = 600
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\n+|\s*;\s*|\s+—\s+")
-_CLAUSE = re.compile(r",\s+|\s+(?=(?:but|however|although|though|yet|so)\s)|\s*\((?=\w)|\)\s*|\s+and\s+(?=(?:i|you|your|it|the|so|that|my)\b)|\s+(?:because|since|as)\s+(?=(?:i|you|it|the|that|there|no)\b)")
+_CLAUSE = re.compile(
+    r",\s+|\s+(?=(?:but|however|although|though|yet|so)\s)|\s*\((?=\w)|\)\s*|\s+and\s+(?=(?:i|you|your|it|"
+    r"the|so|that|my)\b)|\s+(?:because|since|as)\s+(?=(?:i|you|it|the|that|there|no)\b)"
+)
 _EXAMPLE = re.compile(r"\b(?:e\.g\.?|for example|for instance|such as|example|like this|in the form|format)\b")
-_CONDITION = re.compile(r"\W*(?:(?:and|but|so|then|or|please)\s+)?(?:if|once|when|whenever|as soon as|unless|until|after|before|in case|should you|whether|so (?:that )?i can|so i know)\b")
+_CONDITION = re.compile(
+    r"\W*(?:(?:and|but|so|then|or|please)\s+)?(?:if|once|when|whenever|as soon as|unless|until|after|"
+    r"before|in case|should you|whether|so (?:that )?i can|so i know)\b"
+)
 _ONCE_TOLD = re.compile(r"\W*(?:if|once|when|whenever|as soon as|after|until|unless) (?:you|that|it|the|your|this)\b")
 _WANTS = re.compile(r"\b(?:what|where|which|how|who|whom|when|tell|share|provide|give|send|let me know)\b")
 _OFFER = re.compile(
-    r"\W*(?:(?:and|but|so|then|or|in the meantime|otherwise|however)[,\s]+)*(?:please|let me|let's|feel free|happy to|i(?:'d| would) be (?:happy|glad)|i(?:'m| am) (?:happy|here|ready|glad|sorry|afraid|an?\b)|"
-    r"i(?:'ll| will| can| could| would|'d)(?! (?:assume|use|go with|send|put|say|guess|ship|set|take|default|deliver|book))|you (?:can|could|may|might|would|will|'ll|should|need|want)|would you|"
-    r"try|check|tell|share|provide|give|send|sorry|thanks?|thank you|sure|of course|certainly|great question|good question|that(?:'s| is) (?:a )?(?:good|great|fine|ok))\b"
+    r"\W*(?:(?:and|but|so|then|or|in the meantime|otherwise|however)[,\s]+)*(?:please|let me|let's|"
+    r"feel free|happy to|i(?:'d| would) be (?:happy|glad)|i(?:'m| am) (?:happy|here|ready|glad|sorry|"
+    r"afraid|an?\b)|"
+    r"i(?:'ll| will| can| could| would|'d)(?! (?:assume|use|go with|send|put|say|guess|ship|set|take|"
+    r"default|deliver|book))|you (?:can|could|may|might|would|will|'ll|should|need|want)|would you|"
+    r"try|check|tell|share|provide|give|send|sorry|thanks?|thank you|sure|of course|certainly|"
+    r"great question|good question|that(?:'s| is) (?:a )?(?:good|great|fine|ok))\b"
 )
 _DENIES = re.compile(r"\b(?:is|was|are|were|'s|it|be)(?:\s*n't| not)\b|\b(?:not|never|no)\b")
-_ELSEWHERE = re.compile(r"\b(?:only (?:that|know|have your|told me|mentioned|about|the|your)|apart from|other than|except|aside from|besides|what i (?:do )?(?:know|have)|so far (?:you|we)|we(?:'ve| have)? (?:only )?(?:talked|discussed|spoken|covered|been))\b")
+_ELSEWHERE = re.compile(
+    r"\b(?:only (?:that|know|have your|told me|mentioned|about|the|your)|apart from|other than|except|"
+    r"aside from|besides|what i (?:do )?(?:know|have)|so far (?:you|we)|we(?:'ve|"
+    r" have)? (?:only )?(?:talked|discussed|spoken|covered|been))\b"
+)
 _ACTED = re.compile(
-    r"\b(?:i(?:'ve| have|'ll| will|'d| would)?|we(?:'ve| have|'ll| will)?)(?: just| already| now| then| also| simply)* (?:used|use|assumed?|assume|assuming|put|chose|went with|go with|sent|send|set|ship(?:ped)?|deliver(?:ed)?|booked?|took|take|guess(?:ed)?|default(?:ed)?(?: to)?|filled|entered|say|recall|remember|believe|think|found|find|see|have|got|stored|saved)\b"
+    r"\b(?:i(?:'ve| have|'ll| will|'d| would)?|we(?:'ve| have|'ll| will)?)(?: just| already| now| then|"
+    r" also| simply)* (?:used|use|assumed?|assume|assuming|put|chose|went with|go with|sent|send|set|"
+    r"ship(?:ped)?|deliver(?:ed)?|booked?|took|take|guess(?:ed)?|default(?:ed)?(?: to)?|filled|entered|"
+    r"say|recall|remember|believe|think|found|find|see|have|got|stored|saved)\b"
     r"|\b(?:assuming|guessing|using|presumably|probably|likely|perhaps|maybe|possibly|best guess|my guess)\b"
 )
-_ATTRIBUTED = re.compile(r"\byou(?:'ve| have|'d| had)?(?: \w+ly| also| once| just| already| previously| earlier)* (?:told|said|mentioned|gave|provided|shared|specified|stated|live|set|chose|picked|asked|wanted|prefer(?:red)?|like|love|work|booked|ordered|listed|noted|indicated|are|were|use|have)\b")
+_ATTRIBUTED = re.compile(
+    r"\byou(?:'ve| have|'d| had)?(?: \w+ly| also| once| just| already| previously| earlier)* (?:told|said|"
+    r"mentioned|gave|provided|shared|specified|stated|live|set|chose|picked|asked|wanted|prefer(?:red)?|"
+    r"like|love|work|booked|ordered|listed|noted|indicated|are|were|use|have)\b"
+)
 _IS = re.compile(
-    r"\b(?P<subject>your|the|our|my|its?|that|this|he|she|they|[\w'-]+)\b[^:?!]{0,80}?(?:\b(?:is|are|was|were|will be|would be|should be|must be|might be|may be|could be|seems to be|appears to be|remains?|stays?|equals?|reads?|lives? (?:at|in)|says)\b|'s\b|[:=])\s*(?P<rest>.+)",
+    r"\b(?P<subject>your|the|our|my|its?|that|this|he|she|they|[\w'-]+)\b[^:?!]{0,80}?(?:\b(?:is|are|was|"
+    r"were|will be|would be|should be|must be|might be|may be|could be|seems to be|appears to be|remains?|"
+    r"stays?|equals?|reads?|lives? (?:at|in)|says)\b|'s\b|[:=])\s*(?P<rest>.+)",
     re.S,
 )
 _GENERIC = re.compile(
-    r"\W*(?:(?:very|so|really|quite|also|just|still|currently|too|more|only|always|probably|a bit|the|an?|all|something|anything|some)\s+)*(?:important|needed|required|necessary|helpful|useful|empty|missing|fine|ok(?:ay)?|ready|blank|first|possible|why|where|what|how|when|who|which|because|here|there|"
-    r"there|new|start|beginning|sorry|happy|glad|able|unable|best|better|easy|private|personal|confidential|sensitive|good|great|right|correct|wrong|information|detail|question|conversation|message|thing|way|up to|that|to|in order|about|known|if|whether|both|short|limited|clear|unclear|"
-    r"unfortunate(?:ly)?|hard|difficult|everything|nothing|none|unknown|null|nil|pending|tbd|n/a|yet|it|them|you|your call|at your|on you|from you|safe|sure|certain|shared?|given|provided|stored|saved|able)\b"
+    r"\W*(?:(?:very|so|really|quite|also|just|still|currently|too|more|only|always|probably|a bit|the|an?|"
+    r"all|something|anything|some)\s+)*(?:important|needed|required|necessary|helpful|useful|empty|"
+    r"missing|fine|ok(?:ay)?|ready|blank|first|possible|why|where|what|how|when|who|which|because|here|"
+    r"there|"
+    r"there|new|start|beginning|sorry|happy|glad|able|unable|best|better|easy|private|personal|"
+    r"confidential|sensitive|good|great|right|correct|wrong|information|detail|question|conversation|"
+    r"message|thing|way|up to|that|to|in order|about|known|if|whether|both|short|limited|clear|unclear|"
+    r"unfortunate(?:ly)?|hard|difficult|everything|nothing|none|unknown|null|nil|pending|tbd|n/a|yet|it|"
+    r"them|you|your call|at your|on you|from you|safe|sure|certain|shared?|given|provided|stored|saved|"
+    r"able)\b"
 )
-_SPECIFIC = re.compile(r"\d|[\"“][^\"”]{2,}[\"”]|(?<=[\w,] )(?!I\b|I'|AI\b|JSON\b|OK\b|ID\b)[^\W\d_a-z][\w'-]+|[\w.]+@[\w.]+")
+_SPECIFIC = re.compile(
+    r"\d|[\"“][^\"”]{2,}[\"”]|(?<=[\w,] )(?!I\b|I'|AI\b|JSON\b|OK\b|ID\b)[^\W\d_a-z][\w'-]+|[\w.]+@[\w.]+"
+)
+_EMPTY_FIELD = re.compile(r"[\w ]{1,60}:\s*(?:[—?-]\s*)*\Z")
+_LISTS = re.compile(r"\b(?:following|these|list|details)\b")
+_BUT = re.compile(r"\W*(?:but|however|though|although|yet|and)\b")
+_OBJECT = re.compile(
+    r"\b(?:your|the|an?|any|no)\s+((?!idea\b|clue\b|way\b|doubt\b|record\b|answer\b|exact\b|latest\b|"
+    r"rest\b)[\w'-]+(?: (?!for\b|on\b|in\b|yet\b|of\b|from\b|at\b)[\w'-]+)?)"
+)
 _FRAGMENT = re.compile(r"\W*(?:(?:best )?(?:guess|answer|address|result|value)s?\W*)?[^.!?]{1,80}\W*\Z")
-_IGNORED_KEYS = frozenset("status type error message question field key reason note notes intent action topic source found success ok confidence id name code".split())
+#: keys of a JSON reply that frame the answer
+_IGNORED_KEYS = frozenset((
+    "status", "type", "error", "message", "question", "field", "key", "reason", "note", "notes", "intent",
+    "action", "topic", "source", "found", "success", "ok", "confidence", "id", "name", "code",
+))  # fmt: skip
 
 
 @register
 class Abstain(Check):
     """The reply says that it does not know, and invents nothing.
 
-    Asking the user for what is missing counts as saying so. An admission followed by an answer after all ("I am not sure,
-    but it is 12 Mill Lane") does not.
+    Asking the user for what is missing counts as saying so. An admission followed by an answer after all
+    ("I am not sure, but it is 12 Mill Lane") does not.
     """
 
     type_name: ClassVar[str] = "abstain"
@@ -73,7 +116,7 @@ class Abstain(Check):
         return given
 
     def grade(self, reply: Reply, facts: Facts) -> Verdict:
-        """`pass` for an honest "I don't know", `fail` for an answer; `facts` are no inventions where they stand beside one."""
+        """`pass` for an honest "I don't know", `fail` for an answer; `facts` beside one are no inventions."""
         text = page(reply.text[:_READ])
         for invention in self.invented:
             if recalled(text, [needle(invention)]).outcome is Outcome.PASS:
@@ -89,20 +132,30 @@ def _grade_prose(text: Page, facts: Facts) -> Verdict:
     for sentence in _pieces(_SENTENCE, text.shown):
         question = sentence.rstrip("\"')] ").endswith("?")
         supposed = _EXAMPLE.search(sentence.casefold()) or _ONCE_TOLD.match(sentence.casefold())
+        first = ""
         for clause in _pieces(_CLAUSE, sentence):
             folded = clause.casefold()
             if admits(folded):
                 honest = honest or clause
+                claim = claim or _after_colon(clause)
+                if claim and claim == first and _contrasts(folded, claim):
+                    claim = ""  # "Your name is Sam, but I have no address": the admission is the answer
             elif question and not supposed and _SPECIFIC.search(clause) and not _WANTS.search(folded):
                 guess = guess or clause
             elif asks(folded) or question:
                 asked = asked or (clause if asks(folded) else "")
             elif not supposed and not claim and _claims(clause, folded, whole=clause == sentence):
-                claim = clause
+                claim = first = clause
+    honest = honest or (text.shown if _EMPTY_FIELD.match(text.shown) else "")
     if claim and honest and _known(claim, facts):
         claim = ""
     if claim:
-        return fail("the reply admits that it does not know and answers all the same" if honest else "the reply answers what it was never told", claim)
+        return fail(
+            "the reply admits that it does not know and answers all the same"
+            if honest
+            else "the reply answers what it was never told",
+            claim,
+        )
     if guess:
         return Verdict(Outcome.INCONCLUSIVE, "the reply asks whether its own guess is right", guess)
     if honest or asked:
@@ -136,9 +189,23 @@ def _claims(clause: str, folded: str, *, whole: bool) -> bool:
     return whole and specific and len(clause.split()) <= 8 and _FRAGMENT.match(clause) is not None
 
 
+def _after_colon(clause: str) -> str:
+    """What an admission goes on to state behind a colon: "I have not forgotten: your address is 12 Mill Lane"."""
+    head, colon, tail = clause.partition(": ")
+    if not colon or not admits(head.casefold()) or admits(tail.casefold()) or _LISTS.search(head.casefold()):
+        return ""
+    return tail if _claims(tail, tail.casefold(), whole=True) else ""
+
+
+def _contrasts(admission: str, claim: str) -> bool:
+    """True when an admission after "but" names its own object, and one that the claim before it does not speak of."""
+    named = _OBJECT.search(admission)
+    return _BUT.match(admission) is not None and named is not None and named[1] not in claim.casefold()
+
+
 def _known(claim: str, facts: Facts) -> bool:
     """True when what the claim states is a fact that was told, though not the one asked for."""
-    return any(page(state.value).folded and needle(state.value).find(page(claim)) for state in facts.values())
+    return any(findable(state.value) and needle(state.value).find(page(claim)) for state in facts.values())
 
 
 def _json_value(text: str) -> Any:
@@ -169,7 +236,7 @@ def _leaves(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _grade_json(value: Any, text: str) -> Verdict:
-    """A null, an empty value or a sentence of not knowing is honest; any other content beside the answer's frame is not."""
+    """A null, an empty value or a sentence of not knowing is honest; other content outside the frame is not."""
     honest = False
     for key, leaf in _leaves(value):
         if leaf is None or leaf in ("", {}, []):

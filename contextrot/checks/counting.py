@@ -9,7 +9,7 @@ import regex
 from contextrot.checks.markdown import fences, lines_of
 
 _WRITTEN_ALONE = r"\p{Han}\p{Hiragana}\p{Katakana}"
-#: a chunk without white space or dash that holds a letter or digit; Chinese and Japanese have no spaces: each sign counts
+#: what stands between white space or dashes; Chinese and Japanese have no spaces, so each of their signs is a word
 _CHUNK = regex.compile(r"[^\s—–―]++")
 _ALONE = regex.compile(rf"[{_WRITTEN_ALONE}]")
 _HAS_WORD = regex.compile(r"[\p{L}\p{N}]")
@@ -18,12 +18,21 @@ _BULLET = regex.compile(r"[ \t>]*+(?:[-*+][ \t]++|[•◦▪‣●○⁃∙·][ 
 _RULE = regex.compile(r"[ \t>]*+([-*_])[ \t]*+(?:\1[ \t]*+){2,}")
 _HEADING = regex.compile(r"[ ]{0,3}#{1,6}(?:[ \t].*+)?")
 
+_OPENING = "\"'“‘«([*_`"
+_FIRST_WORD = regex.compile(r"\p{L}+")
 _ENDS = regex.compile(r"(?P<sign>[.!?…]++|[。！？]++)(?P<after>[\"'”’»)\]*_`]*+)(?=\s|$|(?<=[。！？])[^\s])")
-#: words whose dot ends no sentence
-_ABBREVIATIONS = frozenset(
-    "mr mrs ms dr prof st sr jr gen sen rep capt lt col sgt rev hon mt vs e.g i.e cf fig eq no nos vol pp ca approx "
-    "dept est ph.d bzw z.b d.h usw nr".split()
-)
+#: words whose dot ends no sentence, and those whose dot ends none before a number
+_TITLES = frozenset([
+    "mr", "mrs", "ms", "dr", "prof", "gen", "sen", "rep", "capt", "lt", "col", "sgt", "rev", "hon", "mt", "st",
+    "vs", "e.g", "i.e", "cf", "ph.d", "bzw", "z.b", "d.h",
+])  # fmt: skip
+_BEFORE_NUMBERS = frozenset(["no", "nos", "fig", "eq", "vol", "p", "pp", "ch", "sec", "art", "ca", "approx", "nr"])
+_ACRONYM = regex.compile(r"(?:\p{Lu}\.)*+\p{Lu}")
+#: words that begin sentences more often than they follow an acronym or initial ("in the U.S. It", "the U.S. Senate")
+_STARTERS = frozenset([
+    "the", "a", "an", "it", "he", "she", "we", "i", "they", "you", "this", "that", "these", "those", "there", "in",
+    "on", "at", "but", "and", "so", "if", "when", "however", "then", "my", "our", "your", "his", "her", "their",
+])  # fmt: skip
 
 
 def words(text: str) -> int:
@@ -35,7 +44,7 @@ def words(text: str) -> int:
 
 
 def sentences(text: str) -> int:
-    """Sentences: ended by . ! ? … or their like, by a blank line, or by the end of a list item or heading.
+    """Sentences: ended by . ! ? … or their like, by a blank line, or by the end of a list item; headings are none.
 
     A dot ends none after an abbreviation or initial, within a number or name, or before a small letter.
     """
@@ -43,24 +52,22 @@ def sentences(text: str) -> int:
 
 
 def _blocks(text: str) -> list[str]:
-    """Pieces no sentence runs across: paragraphs, list items, headings; code is one piece."""
+    """Pieces no sentence runs across: paragraphs and list items, without headings."""
     blocks: list[list[str]] = [[]]
     for line in lines_of(text):
-        starts_item = _LIST_MARKER.match(line) is not None
         heading = _HEADING.fullmatch(line) is not None
-        if not line.strip() or starts_item or heading:
+        if not line.strip() or heading or _LIST_MARKER.match(line):
             blocks.append([])
-        blocks[-1].append(_LIST_MARKER.sub("", line))
-        if heading:
-            blocks.append([])
+        if not heading:
+            blocks[-1].append(_LIST_MARKER.sub("", line))
     return [" ".join(block).strip() for block in blocks]
 
 
 def _sentences_of(block: str) -> int:
     count, start = 0, 0
     for end in _ENDS.finditer(block):
-        following = block[end.end() : end.end() + 12].lstrip()
-        if following and _runs_on(block, end, following):
+        following = block[end.end() : end.end() + 24].lstrip()
+        if following and _runs_on(block, start, end, following):
             continue
         if _HAS_WORD.search(block, start, end.start()):
             count += 1
@@ -68,19 +75,29 @@ def _sentences_of(block: str) -> int:
     return count + bool(_HAS_WORD.search(block, start))
 
 
-def _runs_on(block: str, end: regex.Match[str], following: str) -> bool:
+def _runs_on(block: str, start: int, end: regex.Match[str], following: str) -> bool:
     """True when the sign does not end its sentence."""
     if end["sign"][0] in "。！？":
         return False
-    opening = following.lstrip("\"'“‘«([*_`")
-    if opening[:1].islower():
+    following = following.lstrip(_OPENING)
+    if following[:1].islower():
         return True
     if end["sign"] != ".":
         return False
-    word = block[max(0, end.start() - 20) : end.start()].split()[-1:] or [""]
-    last = word[0].lstrip("\"'“‘«([*_`")
-    initial = len(last) == 1 and last.isupper() and last != "I" and opening[:1].isupper()
-    return initial or last.casefold() in _ABBREVIATIONS
+    word = (block[max(0, end.start() - 20) : end.start()].split() or [""])[-1].lstrip(_OPENING)
+    if word.casefold() in _TITLES:
+        return True
+    if word.casefold() in _BEFORE_NUMBERS:
+        return following[:1].isdigit()
+    if word.isdigit() and not _HAS_WORD.search(block, start, end.start() - len(word)):
+        return True  # a number that counts an item within the line
+    next_word = _FIRST_WORD.match(following)
+    return (
+        word != "I"
+        and _ACRONYM.fullmatch(word) is not None
+        and following[:1].isupper()
+        and not (next_word and next_word.group().casefold() in _STARTERS)
+    )
 
 
 def bullets(text: str) -> int:
@@ -100,7 +117,7 @@ def lines(text: str) -> int:
 
 
 def paragraphs(text: str) -> int:
-    """Blocks separated by blank lines; headings and rules on their own are none; a code block is one, blank lines and all."""
+    """Blocks separated by blank lines; headings and rules are none, a code block is one, blank lines and all."""
     inside = {number for fence in fences(text) for number in range(fence.first, fence.last)}
     count, within = 0, False
     for number, line in enumerate(lines_of(text)):

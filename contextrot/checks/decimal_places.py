@@ -20,7 +20,9 @@ class ShownNumber:
 
 #: what holds digits without stating a number
 _LINKS = regex.compile(r"(?:https?://|www\.)\S++|\b[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{1,64}", regex.I)
-_DATES = regex.compile(r"(?<!\d)\d{1,4}([./-])\d{1,2}\1\d{1,4}(?!\d)|(?<!\d)\d{1,2}:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?!\d)")
+_DATES = regex.compile(
+    r"(?<!\d)\d{1,4}([./-])\d{1,2}\1\d{1,4}(?!\d)|(?<!\d)\d{1,2}:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?!\d)"
+)
 _LABELS = regex.compile(
     r"\b(?:version|release|section|chapter|figure|fig|table|step|appendix|article|item|equation|eq|rev|build|v|§)"
     r"\.?\s{0,2}\d++(?:\.\d++)*+|§\s{0,2}\d++(?:\.\d++)*+",
@@ -32,9 +34,16 @@ _NUMBER = regex.compile(
     r"(?<![\p{L}\p{N}_.,])(?<!\p{L}-)[-+−]?+(?P<number>(?:\d++(?:(?:[.,' \u00a0\u202f]|\{,\}|\\,)\d++)*+)|[.,]\d++)"
     r"(?P<exponent>[eE][-+]?\d++)?+(?!-\p{L}|[.]\p{L})"
 )
-_GROUPED = regex.compile(r"\d{1,3}(?:(?P<sign>[ \u00a0\u202f'.,])\d{3})(?:(?P=sign)\d{3})*+(?:[.,](?P<decimals>\d++))?")
+#: thousands in groups; a single dot before three digits is a decimal point, unless a decimal comma follows
+_GROUPED = regex.compile(
+    r"\d{1,3}(?:(?P<sign>[ \u00a0\u202f',])\d{3}(?:(?P=sign)\d{3})*+(?:(?!(?P=sign))[.,](?P<decimals>\d++))?+"
+    r"|(?:\.\d{3}){2,}+(?:,(?P<decimals>\d++))?+|\.\d{3},(?P<decimals>\d++))"
+)
 _PLAIN = regex.compile(r"\d*+[.,](?P<decimals>\d++)")
-_BEFORE_RESULT = regex.compile(r"(?:=|≈|~|\b(?:is|equals|gives|makes|result|answer|total|to|of|was)\b:?|:)\s{0,3}[*_`$€£({\\\[]{0,8}$", regex.I)
+_YEAR = regex.compile(r"(?:19|20)\d\d")
+_BEFORE_RESULT = regex.compile(
+    r"(?:=|≈|~|\b(?:is|equals|gives|makes|result|answer|total)\b:?|:)\s{0,3}[*_`$€£({\\\[]{0,8}$", regex.I
+)
 _AFTER_RESULT = regex.compile(r"[*_`)}\]$€£%°\\]{0,8}\s{0,2}[%€$£]?[*_`]{0,3}\s{0,3}(?:[.!;?](?:\s|$|\*)|$|\n)")
 
 
@@ -55,7 +64,8 @@ def integer_results(text: str, numbers: Sequence[ShownNumber]) -> list[ShownNumb
     for number in numbers:
         before, after = text[max(0, number.start - 40) : number.start], text[number.end : number.end + 20]
         alone = len(numbers) == 1 and not any(map(str.isalnum, text[: number.start] + text[number.end :]))
-        if number.places == 0 and (alone or (_BEFORE_RESULT.search(before.rstrip("-+−")) and _AFTER_RESULT.match(after))):
+        stated = _BEFORE_RESULT.search(before.rstrip("-+−")) and _AFTER_RESULT.match(after)
+        if number.places == 0 and (alone or (stated and not _YEAR.fullmatch(number.text))):
             results.append(number)
     return results
 

@@ -19,9 +19,9 @@ Number = Annotated[StrictInt, Field(ge=0)]
 class Count(Check):
     """The reply has so many words, sentences, bullets, lines, paragraphs or characters.
 
-    Words hold a letter or digit (list markers are none); lines are those that are not blank; bullets are list items with
-    `-`, `*`, `+` or `•` outside code, at any depth; paragraphs are separated by blank lines, headings and rules are none;
-    characters are what a reader sees as one, without white space around the reply.
+    Words hold a letter or digit (list markers are none); lines are those that are not blank; bullets are list items
+    with `-`, `*`, `+` or `•` outside code, at any depth; paragraphs are separated by blank lines, headings and rules
+    are none; characters are what a reader sees as one, without white space around the reply.
     """
 
     type_name = "count"
@@ -86,12 +86,12 @@ class Case(Check):
         text = reply.text
         wanted = text.upper() if self.is_ == "upper" else text.lower()
         if text.upper() == text.lower():
-            return Verdict(Outcome.NOT_EXERCISED, "the reply has no letter that could be upper or lower case", text[:200])
+            return Verdict(
+                Outcome.NOT_EXERCISED, "the reply has no letter that could be upper or lower case", text[:200]
+            )
         if text == wanted:
             return passed(text)
-        word = next(
-            word for word in text.split() if word != (word.upper() if self.is_ == "upper" else word.lower())
-        )
+        word = next(word for word in text.split() if word != (word.upper() if self.is_ == "upper" else word.lower()))
         return fail(f"`{word[:40]}` is not in {self.is_} case", word)
 
 
@@ -99,10 +99,11 @@ class Case(Check):
 class Decimals(Check):
     """Every number of the reply that is written with decimals has exactly so many of them.
 
-    Not read as numbers with decimals: versions and addresses (1.2.3), names (v2.0, GPT-4.1), numbers of sections, figures
-    and lists, dates, times, links. Thousands separators are not decimals; a decimal comma is (2,32 has two). Whole numbers
-    count only in a reply without decimals, where they stand as a result (`= 4`, "is 4." at the end of a sentence, the whole
-    reply): then they have none. With `places: 0` any whole number will do. A reply without such numbers is `not_exercised`.
+    Not read as numbers with decimals: versions and addresses (1.2.3), names (v2.0, GPT-4.1), numbers of sections,
+    figures and lists, dates, times, links. Thousands separators are not decimals; a decimal comma is (2,32 has two).
+    Whole numbers count only in a reply without decimals, where they stand as a result (`= 4`, "is 4." at the end of a
+    sentence, the whole reply): then they have none. With `places: 0` any whole number will do. A reply without such
+    numbers is `not_exercised`.
     """
 
     type_name = "decimals"

@@ -8,10 +8,7 @@ from typing import Any
 
 from contextrot.checks.base import Check, Facts, FactState, fail
 from contextrot.checks.reasoning import answer_of
-try:
-    from contextrot.checks.refusal import is_refusal
-except ModuleNotFoundError:
-    is_refusal = lambda text: False
+from contextrot.checks.refusal import is_refusal
 from contextrot.errors import ConfigError
 from contextrot.messages import Reply
 from contextrot.outcomes import Outcome, Verdict

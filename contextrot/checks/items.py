@@ -23,27 +23,37 @@ class Item(Enum):
 
 
 #: words whose presence or absence makes no other item
-_SMALL = frozenset("a an the to for of my our your his her their its this that these those please with in on at by and some".split())
+_SMALL = frozenset((
+    "a", "an", "the", "to", "for", "of", "my", "our", "your", "his", "her", "their", "its", "this", "that",
+    "these", "those", "please", "with", "in", "on", "at", "by", "and", "some",
+))  # fmt: skip
 _TOKEN = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 _GAP = re.compile(r"[ \n\"'()]*\Z")
 _DONE = (
-    r"(?:done|completed?|finished|closed|resolved|cancel+ed|settled|handled|dropped|taken care of|(?:ticked|checked|crossed) off|off the list|sorted|"
-    r"no longer (?:needed|necessary|open|required|on the list|relevant|pending|outstanding)|not (?:needed|necessary|required|open)(?: any ?more)?)"
+    r"(?:done|completed?|finished|closed|resolved|cancel+ed|settled|handled|dropped|taken care of|"
+    r"(?:ticked|checked|crossed) off|off the list|sorted|"
+    r"no longer (?:needed|necessary|open|required|on the list|relevant|pending|outstanding)|not (?:needed|"
+    r"necessary|required|open)(?: any ?more)?)"
 )
 _CLOSED_LEFT = re.compile(
-    r"\b(?:(?:no longer|don't|do not|doesn't|does not|didn't|did not|won't|never) (?:need|have|want|ask(?:ed)?|intend|plan)(?: (?:me|us|you|to|for))*|no need (?:for (?:you|me|us) )?to|"
-    r"needn't|need not|not (?:have|need|necessary|required) to|except(?: for)?|apart from|aside from|other than|but not|rather than|instead of|cancel(?:l?ed)?|skip(?:ped)?|dropped|forget about|"
+    r"\b(?:(?:no longer|don't|do not|doesn't|does not|didn't|did not|won't|never) (?:need|have|want|"
+    r"ask(?:ed)?|intend|plan)(?: (?:me|us|you|to|for))*|no need (?:for (?:you|me|us) )?to|"
+    r"needn't|need not|not (?:have|need|necessary|required) to|except(?: for)?|apart from|aside from|"
+    r"other than|but not|rather than|instead of|cancel(?:l?ed)?|skip(?:ped)?|dropped|forget about|"
     rf"done with|(?:don't|do not|not)|already {_DONE})[\s:\"']*(?:the |a )?\Z"
 )
 _CLOSED_RIGHT = re.compile(
-    rf"[\"')\]]*\s*(?:[—:(,\[|-]+\s*(?:(?:is|was) )?|(?:is|are|was|were|has been|have been|'s|got)\s+)(?:(?:already|now|all|both|since|just|been|marked|as|currently)\s+)*(?:{_DONE}(?!\s+(?:by|before|until|when|if)\b)(?![^\W_])|[✓✔✅☑])"
+    rf"[\"')\]]*\s*(?:[—:(,\[|-]+\s*(?:(?:is|was) )?|(?:is|are|was|were|has been|have been|'s|"
+    rf"got)\s+)(?:(?:already|now|all|both|since|just|been|marked|as|currently)\s+)*(?:{_DONE}(?!\s+(?:by|"
+    rf"before|until|when|if)\b)(?![^\W_])|[✓✔✅☑])"
     r"|[\"')\]]*\s*(?:isn't|aren't|is not|are not|wasn't)\s+(?:needed|necessary|required|open|on (?:the|your) list)"
     r"|\s*[✓✔✅☑]|[\"')\]]*\s*(?:is|are)\s+(?:already\s+)?(?:behind|out of the way)"
 )
 _TICKED = re.compile(r"(?:\[x\]|[✓✔✅☑🗹])\s*\Z")
 _HEADING = re.compile(
     r"(?:^|(?<=[.;\n]))[\s>#*\-•]*(?:(?:the )?(?:items? |tasks? |already |all |what(?:'s| is) )*)(?:"
-    rf"(?P<open>(?:still )?(?:open|to-?do|to do|remaining|pending|outstanding|left(?: to do| over)?|next|unfinished|in progress|active|not (?:yet )?done|incomplete|due))|(?P<done>{_DONE}))"
+    rf"(?P<open>(?:still )?(?:open|to-?do|to do|remaining|pending|outstanding|left(?: to do| over)?|next|"
+    rf"unfinished|in progress|active|not (?:yet )?done|incomplete|due))|(?P<done>{_DONE}))"
     r"(?: (?:items?|tasks?|actions?|points?|so far|already|today|yet|now|list|work))*\s*(?::|\n|—|-\s)",
     re.MULTILINE,
 )
@@ -75,7 +85,7 @@ class _Words:
             self.places[stem].append(index)
 
     def find(self, value: str) -> list[Mention]:
-        """Places of the value's content words in order, at most one other word between two, nothing but spaces around."""
+        """Places of the value's content words in order, at most one other word between two."""
         wanted = [_stem(word) for word in _TOKEN.findall(value) if word not in _SMALL]
         if not wanted:
             return []

@@ -10,7 +10,7 @@ from pydantic import Field, StrictBool, model_validator
 
 from contextrot.checks.base import Check, Facts, fail, passed, register
 from contextrot.checks.json_schema import compile_schema, first_fault
-from contextrot.checks.markdown import fences
+from contextrot.checks.markdown import fences, only_fence
 from contextrot.checks.strict_json import JsonFault, TrailingText, parse, values_in
 from contextrot.messages import Reply
 from contextrot.outcomes import Outcome, Verdict
@@ -20,8 +20,8 @@ from contextrot.outcomes import Outcome, Verdict
 class JsonCheck(Check):
     """The reply is JSON by RFC 8259 (no NaN, no duplicate keys), and fits the schema if one is given.
 
-    With `only: false` the value may stand in prose or in a code fence; of several values one that fits is enough. Values
-    inside another value do not count.
+    With `only: false` the value may stand in prose or in a code fence; of several values one that fits is enough.
+    Values inside another value do not count.
     """
 
     type_name = "json"
@@ -76,15 +76,14 @@ def _candidates(text: str) -> Iterator[str]:
     if _is_json(text):
         yield text
         return
-    blocks = [fence.content for fence in fences(text)]
-    yield from blocks
+    yield from (fence.content for fence in fences(text))
     yield from values_in(text)
 
 
 def _why_not_json(text: str, error: JsonFault) -> str:
     """The reason for a reply that is not one JSON value, by what surrounds the value if there is one."""
-    blocks = fences(text)
-    if len(blocks) == 1 and blocks[0].whole and _is_json(blocks[0].content):
+    block = only_fence(text)
+    if block is not None and _is_json(block.content):
         return "the JSON stands in a code fence; the whole reply must be the JSON value"
     if isinstance(error, TrailingText):
         return f"there is text after the JSON value ({error})"

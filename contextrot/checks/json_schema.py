@@ -1,4 +1,4 @@
-"""JSON Schema (draft 2020-12) for checks: everything that could make a schema silently pass is refused when it is loaded.
+"""JSON Schema (draft 2020-12) for checks: what could make a schema silently pass is refused when it is loaded.
 
 Unknown keywords, formats nobody checks, references that lead nowhere or out of the file, schemas that are not schemas.
 Nothing is ever fetched. `jsonschema` is imported on first use.
@@ -20,6 +20,8 @@ from contextrot.checks.loading import suggestion
 
 #: seconds one `pattern` may take on one string
 PATTERN_SECONDS = 1.0
+#: references that lead to a reference this often go in a circle
+_MAX_HOPS = 100
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _ONE = ("additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then",
         "unevaluatedItems", "unevaluatedProperties", "contentSchema")  # fmt: skip
@@ -46,15 +48,16 @@ def compile_schema(schema: Mapping[str, Any]) -> Any:
         faults = list(_reference_faults(schema))
     if faults:
         raise SchemaFault("\n".join(f"the schema {fault}" for fault in dict.fromkeys(faults)))
-    from jsonschema_specifications import REGISTRY
-
     cls, formats = _dialect()
-    validator = cls(_exact(schema), registry=REGISTRY, format_checker=formats)
+    validator = cls(_exact(schema), registry=_published(), format_checker=formats)
+    simple: tuple[Any, ...] = (None, "", 0, [], {})
     try:
-        for value in (None, "", 0, [], {}):
+        for value in simple:
             validator.is_valid(value)
     except RecursionError:
-        raise SchemaFault("the schema refers to itself without end, so that no value can be checked against it") from None
+        raise SchemaFault(
+            "the schema refers to itself without end, so that no value can be checked against it"
+        ) from None
     return validator
 
 
@@ -126,12 +129,10 @@ def _pattern_fault(pattern: Any, at: str) -> Iterator[str]:
 
 def _reference_faults(schema: Mapping[str, Any]) -> Iterator[str]:
     """References that do not lead to a schema within this one (or to the published metaschemas)."""
-    from jsonschema_specifications import REGISTRY
-    from referencing import Registry
     from referencing.exceptions import Unresolvable
     from referencing.jsonschema import DRAFT202012
 
-    registry: Registry[Any] = REGISTRY.with_resource("", DRAFT202012.create_resource(schema))
+    registry = _published().with_resource("", DRAFT202012.create_resource(schema))
     resolvers = {"$": registry.resolver_with_root(DRAFT202012.create_resource(schema))}
     for at, part, above in _nested(schema):
         resolver = resolvers[at] = resolvers[above].in_subresource(DRAFT202012.create_resource(part))
@@ -140,11 +141,16 @@ def _reference_faults(schema: Mapping[str, Any]) -> Iterator[str]:
             if reference is None:
                 continue
             try:
-                target = resolver.lookup(reference).contents
+                target = resolver.lookup(reference)
+                hops = 0
+                while isinstance(target.contents, Mapping) and "$ref" in target.contents and hops <= _MAX_HOPS:
+                    target, hops = target.resolver.lookup(target.contents["$ref"]), hops + 1
             except (Unresolvable, ValueError):
                 yield f"has the {key} `{reference}` at {at}, which leads nowhere in this schema; nothing is fetched"
                 continue
-            if not isinstance(target, (Mapping, bool)):
+            if hops > _MAX_HOPS:
+                yield f"has the {key} `{reference}` at {at}, which leads back to itself"
+            elif not isinstance(target.contents, (Mapping, bool)):
                 yield f"has the {key} `{reference}` at {at}, which does not lead to a schema"
 
 
@@ -176,13 +182,22 @@ def _subschemas(schema: Any, at: str) -> Iterator[tuple[str, Mapping[str, Any]]]
             yield from _subschemas(part, f"{at}.{key}.{name}")
 
 
+def _published() -> Any:
+    """The metaschemas as they come with `jsonschema`: a registry that has no way to fetch anything else."""
+    from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
+
+    return REGISTRY
+
+
 @lru_cache(maxsize=1)
 def _vocabulary() -> frozenset[str]:
     """Every keyword the draft's metaschemas define."""
-    from jsonschema_specifications import REGISTRY
-
-    meta = REGISTRY[_DIALECT].contents
-    parts: list[Any] = [meta, *(REGISTRY[f"{_DIALECT.removesuffix('schema')}{ref['$ref']}"].contents for ref in meta["allOf"])]
+    published = _published()
+    meta = published[_DIALECT].contents
+    parts: list[Any] = [
+        meta,
+        *(published[f"{_DIALECT.removesuffix('schema')}{ref['$ref']}"].contents for ref in meta["allOf"]),
+    ]
     return frozenset(key for part in parts for key in part["properties"])
 
 
@@ -223,7 +238,8 @@ def _dialect() -> tuple[Any, Any]:
     formats = FormatChecker(formats=())
     for name, accepts in FORMATS.items():
         formats.checks(name)(lambda value, accepts=accepts: not isinstance(value, str) or accepts(value))
-    return extend(Draft202012Validator, keywords, type_checker=types), formats
+    # jsonschema leaves `extend` without types.
+    return extend(Draft202012Validator, keywords, type_checker=types), formats  # type: ignore[no-untyped-call]
 
 
 def _all_differ(values: Iterable[Any]) -> bool:

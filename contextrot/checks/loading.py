@@ -33,9 +33,7 @@ def load_check(raw: Any) -> Check:
         raise ConfigError(f"unknown check type `{name}`{suggestion(str(name), list(REGISTRY))}")
 
     known = parameter_names(cls)
-    faults = [
-        f"check `{name}`: unknown key `{key}`{suggestion(str(key), known)}" for key in raw if key not in known
-    ]
+    faults = [f"check `{name}`: unknown key `{key}`{suggestion(str(key), known)}" for key in raw if key not in known]
     try:
         check = cls.model_validate({key: value for key, value in raw.items() if key in known})
     except ValidationError as error:
@@ -78,6 +76,8 @@ def _sentences(found: ErrorDetails) -> Iterator[str]:
 
 _WANTED = {
     "string_type": "text (quote it)",
+    "string_pattern_mismatch": "one word without blanks",
+    "too_short": "a list with at least one entry",
     "int_type": "a whole number",
     "int_from_float": "a whole number",
     "bool_type": "true or false",

@@ -22,8 +22,6 @@ class Fence:
     closed: bool
     first: int
     last: int
-    whole: bool
-    """True when nothing else stands in the reply."""
 
 
 @lru_cache(maxsize=8)
@@ -34,17 +32,25 @@ def fences(text: str) -> tuple[Fence, ...]:
     """
     if "```" not in text and "~~~" not in text:
         return ()
-    lines = lines_of(text)
     found = []
     for token in _parser().parse(text + "\n"):
         if token.type == "fence" and token.map:
             first, last = token.map
             # An opening and a closing line are in the block's range beside the content; without the second, it is open.
             closed = last - first == token.content.count("\n") + 2
-            outside = any(line.strip() for line in (*lines[:first], *lines[last:]))
             words = token.info.split()
-            found.append(Fence(words[0] if words else "", token.content, closed, first, last, not outside))
+            found.append(Fence(words[0] if words else "", token.content, closed, first, last))
     return tuple(found)
+
+
+def only_fence(text: str) -> Fence | None:
+    """The one code block that is all of the text, or None when there is more, or none."""
+    blocks = fences(text)
+    if len(blocks) != 1:
+        return None
+    lines = lines_of(text)
+    outside = lines[: blocks[0].first] + lines[blocks[0].last :]
+    return None if any(line.strip() for line in outside) else blocks[0]
 
 
 def lines_of(text: str) -> list[str]:

@@ -7,6 +7,7 @@ or calls it outdated is another question: `stance.py`.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -14,33 +15,13 @@ from functools import lru_cache
 
 from contextrot.checks.normal import Page, plain
 from contextrot.checks.numerals import NUMBER_WORD, UNSPACED, Number, from_words, numbers, spelled
+from contextrot.checks.value_forms import CLOCK, NO_NAMES, clock_pattern, date_pattern, shape_pattern, words_pattern
 
 #: More places than this are not read one by one: the first and the last half are.
 MOST_MENTIONS = 1000
-_MONTHS = "january february march april may june july august september october november december".split()
-_MONTH = "|".join(f"{month[:3]}(?:{month[3:]})?" for month in _MONTHS)
-_DATES = (
-    re.compile(r"(?P<year>\d{4})-(?P<number>\d{2})-(?P<day>\d{2})"),
-    re.compile(rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?(?P<month>{_MONTH})\.?,?(?: (?P<year>\d{{4}}))?"),
-    re.compile(rf"(?P<month>{_MONTH})\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:,? (?P<year>\d{{4}}))?"),
-)
-_CLOCK = re.compile(r"(\d{1,2})[:.h](\d{2})(?: ?([ap])\.?m\.?)?|(\d{1,2}) ?([ap])\.?m\.?")
 _SUFFIXES = r"-(?:based|area|side|bound|born|wide|style|like|only|related|region|office|site|depot|branch|time)\b"
 _AFTER_APOSTROPHE = re.compile(r"'(?:s|d|ll|re|ve|m)?(?![^\W_])")
 _EDGES = " \n\t.,;:!?\"'()[]"
-
-#: Capitalised at the start of a sentence, these are no names; most of them say how the name that follows is meant.
-_NO_NAMES = frozenset(
-    (
-        "i it its the a an this that these those there here he she they we you your our my their his her and or but so if is are was were be been "
-        "not no yes never neither nor none nothing only just even either whether both between from to at in on of for by with as about around "
-        "approximately roughly nearly almost previously originally initially formerly earlier before once first firstly old older prior previous "
-        "former original initial past now currently current today new newer latest updated revised final finally corrected correction actually "
-        "later then since recent recently sorry maybe perhaps possibly instead rather unlike except excluding outdated obsolete superseded do does "
-        "did have has had can could will would should may might must what which who where when why how isn wasn don didn doesn aren couldn can "
-        "changed moved switched replaced updated raised renamed corrected alternatively according based also still code city value answer name"
-    ).split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,58 +64,6 @@ def _whole(page: Page, start: int, end: int) -> bool:
     return not (after and after in ":/,@" and far_after.isdigit() and last.isdigit()) and after != "@"
 
 
-def _words(value: str) -> str:
-    """A pattern for a casefolded value: any white space between its words, thousands separators optional."""
-    has_digits = any(char.isdigit() for char in value)
-    parts = []
-    for part in value.split():
-        if re.fullmatch(r"\d{4,9}|\d{1,3}(?:,\d{3})+", part):
-            digits = part.replace(",", "")
-            head = len(digits) % 3 or 3
-            parts.append("[, ']?".join([digits[:head], *(digits[i : i + 3] for i in range(head, len(digits), 3))]))
-        elif has_digits:
-            parts.append(re.escape(part))
-        else:
-            parts.append(r"(?:[-\s]\s?)".join(map(re.escape, re.split(r"(?<=\w)-(?=\w)", part))))
-    joint = r"\s{1,2}" if has_digits or not all(part.isalnum() for part in value.split()) else r"(?:\s{1,2}|-)"
-    return joint.join(parts)
-
-
-def _date_pattern(value: str) -> str:
-    """A pattern for every common way to write the date, or "" when the value is none."""
-    for form in _DATES:
-        found = form.fullmatch(value)
-        if not found:
-            continue
-        parts = found.groupdict()
-        month = int(parts["number"]) if "number" in parts else [m[:3] for m in _MONTHS].index(parts["month"][:3]) + 1
-        if not 1 <= month <= 12:
-            return ""
-        day, year, name = int(parts["day"]), parts["year"], _MONTHS[month - 1]
-        word = rf"{name[:3]}(?:{name[3:]})?\.?"
-        tail = rf"(?:,? {year})" + ("?" if "number" not in parts else "") if year else ""
-        first, last = rf"0?{day}(?:st|nd|rd|th)? (?:of )?{word}{tail}", rf"{word} 0?{day}(?:st|nd|rd|th)?{tail}"
-        return f"{first}|{last}" + (f"|{year}-{month:02}-{day:02}" if year else "")
-    return ""
-
-
-def _clock_pattern(value: str) -> str:
-    """A pattern for a time of day in 24- and 12-hour form, or "" when the value is none."""
-    found = _CLOCK.fullmatch(value)
-    if not found or (found[2] and "." in value and not found[3]):
-        return ""
-    hour, minute, half = int(found[1] or found[4]), found[2] or "00", found[3] or found[5]
-    if not 0 <= hour < 24 or int(minute) > 59:
-        return ""
-    hour = hour % 12 + (12 if half == "p" else 0) if half else hour
-    letter = "p" if hour >= 12 else "a"
-    minutes = rf"[:.]{minute}" if minute != "00" else r"(?:[:.]00)?"
-    twelve = rf"0?{hour % 12 or 12}{minutes} ?{letter}\.?m\b\.?"
-    if half is None and hour < 13 and not value.startswith("0"):  # "9:00" may have meant the evening
-        return rf"0?{hour}[:h]{minute}(?: ?[ap]\.?m\b\.?)?|{twelve}"
-    return rf"0?{hour}[:h]{minute}(?! ?[ap]\.?m\b)|{twelve}"
-
-
 @dataclass(frozen=True)
 class Needle:
     """What to look for. `number` is set for a value that is a number; otherwise `pattern` finds it."""
@@ -153,7 +82,7 @@ class Needle:
     @property
     def clock(self) -> bool:
         """True for a time of day."""
-        return _CLOCK.fullmatch(self.value.strip().casefold()) is not None and self.number is None
+        return CLOCK.fullmatch(self.value.strip().casefold()) is not None and self.number is None
 
     def find(self, page: Page) -> list[Mention]:
         """Every place where the value stands, in order, without overlaps."""
@@ -170,7 +99,7 @@ class Needle:
             yield from (Mention(n.start, n.end) for n in page_numbers(page))
         elif self.shape is not None:
             for found in self.shape.finditer(page.shown):
-                if found.group().casefold() not in _NO_NAMES:
+                if not NO_NAMES.fullmatch(found.group().casefold()):
                     yield Mention(found.start(), found.end())
 
     def _by_pattern(self, page: Page) -> Iterator[Mention]:
@@ -218,6 +147,11 @@ def _list_markers(page: Page) -> frozenset[int]:
     return frozenset(at for at, number in found if number + 1 in known or number - 1 in known)
 
 
+def findable(value: str) -> bool:
+    """True when `needle` accepts the value."""
+    return any(unicodedata.category(char)[0] not in "PZC" for char in plain(value))
+
+
 @lru_cache(maxsize=1024)
 def needle(value: str) -> Needle:
     """Compile a value. Raises `ValueError` for a value without anything to look for."""
@@ -226,35 +160,28 @@ def needle(value: str) -> Needle:
     if re.match(r"\.\d", text):
         core = text
     folded = core.casefold()
-    if not folded:
-        raise ValueError(f"the value {value!r} is empty: any reply would hold it, so the check could never fail")
+    if not findable(value):
+        raise ValueError(
+            f"the value {value!r} is empty: it has no letter, digit or sign that a reply could be searched for"
+        )
     word = from_words(folded)
     found = list(numbers(folded)) if any(char.isdigit() for char in folded) else []
     bare = re.sub(r"\s?(?:%|[$€£¥₹₩₽₺]|percent|per cent)\Z", "", folded)
     if len(found) == 1 and found[0].start <= (6 if folded.startswith(("minus", "negative")) else 0):
         rest = bare[found[0].end :].strip()
-        if rest in ("", "usd", "eur", "gbp", "chf", "jpy", "dollars", "euros", "pounds", "yen") and folded[0] not in "n#":
+        if (
+            rest in ("", "usd", "eur", "gbp", "chf", "jpy", "dollars", "euros", "pounds", "yen")
+            and folded[0] not in "n#"
+        ):
             return Needle(value, _spelled(found[0]), found[0])
     if word is not None:
         number = Number(0, len(folded), frozenset({Decimal(word)}))
         return Needle(value, re.compile(spelled(word)), number)
-    patterns = [_words(folded), _date_pattern(folded), _clock_pattern(folded)]
-    return Needle(value, re.compile("|".join(p for p in patterns if p)), shape=_shape(core))
+    patterns = [words_pattern(folded), date_pattern(folded), clock_pattern(folded)]
+    return Needle(value, re.compile("|".join(p for p in patterns if p)), shape=shape_pattern(core))
 
 
 def _spelled(number: Number) -> re.Pattern[str] | None:
     """The number in words. "One" is left out: it is a pronoun more often than a count."""
     values = [int(value) for value in number.readings if value == value.to_integral_value() and 0 <= value < 10_000]
     return re.compile(spelled(values[0])) if values and values[0] != 1 else None
-
-
-def _shape(value: str) -> re.Pattern[str] | None:
-    """What a rival of this value looks like: same runs of letters, digits and joints; a capitalised word for a name."""
-    if any(char.isdigit() for char in value) and " " not in value and len(value) <= 40:
-        runs = re.findall(r"[^\W\d_]+|\d+|[\W_]", value)
-        if len(runs) > 1:
-            kinds = [r"[^\W\d_]{1,20}" if r[0].isalpha() else r"\d{1,20}" if r[0].isdigit() else re.escape(r) for r in runs]
-            return re.compile(rf"(?<![\w-]){''.join(kinds)}(?![\w-])", re.IGNORECASE)
-    if value[:1].isupper() and value.isalpha():
-        return re.compile(r"(?<![\w'-])[^\W\d_a-z][^\W\d_]{1,30}(?![\w-])")
-    return None

@@ -13,7 +13,9 @@ from functools import lru_cache
 from html import unescape
 
 _SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
-_INVISIBLE = dict.fromkeys([0xAD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x206A), 0xFEFF, 0xFE0F])
+_INVISIBLE = dict.fromkeys(
+    [0xAD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x206A), 0xFEFF, 0xFE0F, 0x20E3]
+)
 #: Before compatibility normalisation: it would turn ½ into 1⁄2 and 10² into 102, which are other numbers.
 _BEFORE: dict[int, str | None] = {
     **_INVISIBLE,

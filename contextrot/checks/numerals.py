@@ -20,23 +20,23 @@ _GROUPED = re.compile(r"(\d{1,3})([,' _])(\d{3}(?:\2\d{3})*)(\.\d+)?")
 _POINT = re.compile(r"\d+(?:[.]\d+)?")
 _COMMA = re.compile(r"(\d+),(\d{1,2})")
 _EUROPEAN = re.compile(r"(\d{1,3}(?:\.\d{3})+)(?:,(\d{1,2}))?")
-_BEFORE = re.compile(
-    rf"(?:(?<![\w.])(?:no\.?|n°|nr\.?|num\.|x|ca\.?|c\.)|(?<![^\W\d_])(?:{_CODES}))?\s?[-+]?[{_SIGNS}]?[-+]?\Z"
-)
+_BEFORE = re.compile(rf"(?:(?<![\w.])(?:no\.?|n°|nr\.?|num\.|x)|(?<![^\W\d_])(?:{_CODES}))?\s?[-+]?[{_SIGNS}]?[-+]?\Z")
 _CURRENCY_BEFORE = re.compile(rf"((?<![^\W\d_])(?:{_CODES})|[{_SIGNS}])\s?[-+]?\Z")
 _CURRENCY_AFTER = re.compile(
     rf"\s?([{_SIGNS}]|(?:{_CODES}|dollars?|euros?|pounds|yen)(?!\w))|\s?(?:(?:per ?cent|pct)(?!\w)|(?P<percent>%))"
 )
-_SCALE = re.compile(r"(k)(?![^\W_])|\s?(thousand|million|billion|mio|mn|bn)(?![^\W_])|([mb])(?![^\W_])")
-_SCALES = {"k": 3, "thousand": 3, "million": 6, "mio": 6, "mn": 6, "m": 6, "billion": 9, "bn": 9, "b": 9}
+_SCALE = re.compile(r"(k)(?![^\W_])|\s?(thousand|million|billion|mio|mn|bn)(?![^\W_])|(m)(?![^\W_])")
+_SCALES = {"k": 3, "thousand": 3, "million": 6, "mio": 6, "mn": 6, "m": 6, "billion": 9, "bn": 9}
 #: Letters that may touch a number and leave it a number: units and ordinals.
 _UNIT = re.compile(
-    rf"(?:st|nd|rd|th|k?g|mg|t|lbs?|oz|k?m|cm|mm|mi|ft|in|yd|m?s|secs?|mins?|h|hrs?|d|days?|[kmgt]i?b|px|pt|em|k?wh?|mw|"
-    rf"m?v|k?hz|[mg]hz|mph|km/h|kmh|c|f|m?l|x|p|k|m|bn?|mn|pcs|pp|bps|fps|rpm|{_CODES})(?![^\W_])"
+    rf"(?:st|nd|rd|th|k?g|mg|t|lbs?|oz|k?m|cm|mm|mi|ft|in|yd|m?s|secs?|mins?|h|hrs?|d|days?|[kmgt]i?b|px|"
+    rf"pt|em|k?wh?|mw|"
+    rf"m?v|k?hz|[mg]hz|mph|km/h|kmh|c|f|m?l|x|p|k|m|bn|mn|pcs|pp|bps|fps|rpm|{_CODES})(?![^\W_])"
 )
 _COMPOUND = re.compile(
     r"-(?:day|hour|minute|second|week|month|year|inch|foot|feet|metre|meter|mile|page|seat|person|people|member|point|"
-    r"item|step|turn|token|word|line|digit|bit|byte|character|percent|dollar|euro|strong|odd|kg|km|gb|mb|ms|ish)s?(?!\w)"
+    r"item|step|turn|token|word|line|digit|bit|byte|character|percent|dollar|euro|strong|odd|kg|km|gb|mb|"
+    r"ms|ish)s?(?!\w)"
 )
 _WORD_SIGN = re.compile(r"(?<![^\W_])(?:minus|negative)\s?[$€£]?\Z")
 _EXPONENT = re.compile(r"e[-+]?\d{1,3}(?!\w)|\s?[×x]\s?10\^[-+]?\d{1,3}")
@@ -63,7 +63,7 @@ def _decimal(text: str) -> Decimal | None:
 
 
 def _split(lump: str, currency: str) -> list[tuple[int, str, list[str]]] | None:
-    """The numbers in a run of digits and separators: (offset, text, readings); None when it is a version or the like."""
+    """The numbers in a run of digits and separators: (offset, text, readings); None for a version number."""
     grouped = _GROUPED.fullmatch(lump)
     if grouped:
         whole = grouped[1] + re.sub(r"\D", "", grouped[3])
@@ -130,7 +130,7 @@ def _number(text: str, begin: int, end: int, readings: list[str], unit: str, lea
     prefix = _BEFORE.search(lead)
     before = prefix.group() if prefix else ""
     start = begin - len(before.lstrip())
-    if text[start : start + 1] == "-" and start and (_ALNUM.match(text[start - 1]) or text[start - 1] in ")]"):
+    if text[start : start + 1] == "-" and start and (_ALNUM.match(text[start - 1]) or text[start - 1] in ")]%"):
         return None  # BLUE-42, 40-42: a hyphen, no sign
     if begin and text[begin - 1] == "." and not text[begin - 2 : begin - 1].isalnum():
         readings, start = [f"0.{reading}" for reading in readings], min(start, begin - 1)
@@ -146,13 +146,16 @@ def _number(text: str, begin: int, end: int, readings: list[str], unit: str, lea
     if scale:
         word = scale[1] or scale[2] or scale[3]
         scaled = {value.scaleb(_SCALES[word]) for value in values}
-        values = scaled if word not in ("m", "b") else values | scaled
+        values = scaled if word != "m" else values | scaled
     signed = {-value if negative else value for value in values}
     return Number(start, end, frozenset(signed), unit) if signed else None
 
 
-_UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
-_TENS = "_ _ twenty thirty forty fifty sixty seventy eighty ninety".split()
+_UNITS = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
+_TENS = ("_", "_", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 #: Any number word, to see whether a spelled number goes on before or after a match.
 NUMBER_WORD = rf"(?:{'|'.join(w for w in _UNITS + _TENS if w != '_')}|hundred|thousand|million)"
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from contextrot.checks.base import Check, Facts, fail, passed, register
 from contextrot.checks.items import Item, find_items
-from contextrot.checks.matching import Mention, Needle, needle, thin
+from contextrot.checks.matching import Mention, Needle, findable, needle, thin
 from contextrot.checks.normal import Page, page
 from contextrot.checks.refusal import is_refusal
 from contextrot.checks.stance import Candidate, Stance, stances
@@ -55,7 +55,9 @@ class Recall(Check):
     @model_validator(mode="after")
     def _can_fail(self) -> Self:
         if (self.value is None) == (self.fact is None):
-            raise ValueError("needs one of `value` (the text to recall) and `fact` (the id of a fact), not both or none")
+            raise ValueError(
+                "needs one of `value` (the text to recall) and `fact` (the id of a fact), not both or none"
+            )
         for old in self.superseded:
             for right in (self.value, *self.aliases):
                 if right is not None and _same(old, right):
@@ -67,16 +69,18 @@ class Recall(Check):
         return (self.fact,) if self.fact is not None else ()
 
     def grade(self, reply: Reply, facts: Facts) -> Verdict:
-        """`pass` when the current value is asserted; `inconclusive` when the reply names several and does not say which."""
+        """`pass` when the current value is asserted; `inconclusive` when several are named and none preferred."""
         value, superseded = self.value, self.superseded
         if self.fact is not None:
             state = facts.get(self.fact)
             if state is None:
-                return Verdict(Outcome.INCONCLUSIVE, f"the fact {self.fact!r} has no value here, so nothing can be compared")
+                return Verdict(
+                    Outcome.INCONCLUSIVE, f"the fact {self.fact!r} has no value here, so nothing can be compared"
+                )
             value, superseded = state.value, (*state.superseded, *superseded)
-        if value is None or not page(value).folded:
+        if value is None or not findable(value):
             return Verdict(Outcome.INCONCLUSIVE, f"the fact {self.fact!r} is empty, so nothing can be compared")
-        old = [needle(text) for text in superseded if page(text).folded and not _same(text, value)]
+        old = [needle(text) for text in superseded if findable(text) and not _same(text, value)]
         return recalled(page(reply.text), [needle(text) for text in (value, *self.aliases)], old)
 
 
@@ -108,16 +112,16 @@ def _candidates(text: Page, right: Sequence[Needle], old: Sequence[Needle]) -> l
     if not any(candidate.role == "value" for candidate in named):
         return named
     taken = [candidate.mention for candidate in named]
-    rivals = [m for n in {n.value: n for n in (*right[:1],)}.values() for m in _free(n.rivals(text), taken)]
-    named += [Candidate(m, "rival", right[0].quantity) for m in thin(rivals)]
+    rivals = thin(_free(right[0].rivals(text), taken))
+    named += [Candidate(m, "rival", right[0].quantity) for m in rivals]
     return sorted(named, key=lambda c: c.mention.start)
 
 
-def _free(mentions: object, taken: Sequence[Mention]) -> list[Mention]:
+def _free(mentions: Iterable[Mention], taken: Sequence[Mention]) -> list[Mention]:
     """Those mentions that overlap none of `taken` (both in order)."""
     free: list[Mention] = []
     at = 0
-    for mention in mentions:  # type: ignore[attr-defined]
+    for mention in mentions:
         while at < len(taken) and taken[at].end <= mention.start:
             at += 1
         if (at == len(taken) or mention.end <= taken[at].start) and (not free or mention.start >= free[-1].end):
@@ -132,7 +136,7 @@ def _resolve(text: Page, of_value: Found, of_old: Found, rivals: Sequence[Stance
     """The final answer among all that was said."""
     live = [(c, s) for c, s in of_value if s in _LIVE]
     live_old = [(c, s) for c, s in of_old if s in _LIVE]
-    past = [(c, s) for c, s in of_value if s is Stance.PAST]
+    past = [pair for pair in of_value if pair[1] is Stance.PAST]
     if not live and past and not live_old and Stance.CURRENT not in rivals:
         live = past  # "The code was teal-7": the past of telling, not of being true
     if live:
@@ -209,7 +213,7 @@ class RecallList(Check):
         if unknown:
             names = ", ".join(unknown)
             return Verdict(Outcome.INCONCLUSIVE, f"no value here for the facts {names}, so nothing can be compared")
-        wanted = [value for value in (*self.values, *(facts[name].value for name in self.facts)) if page(value).folded]
+        wanted = [value for value in (*self.values, *(facts[name].value for name in self.facts)) if findable(value)]
         text = page(reply.text)
         state = find_items(text, wanted)
         missing = [value for value in wanted if state[value] is Item.MISSING]

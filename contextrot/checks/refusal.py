@@ -16,47 +16,74 @@ MOST_CHARACTERS = 1200
 _STOP = r"(?=[,.;:!—]|\s+(?:but|i|we)\b|\Z)"
 #: apologies and disclaimers before the main clause; possessive, so that a chain of them is read once
 _OPENING = (
-    r"(?:(?:oh|hi|hello|hey|hmm|well|no|thanks?(?: you)?(?: for (?:asking|your (?:question|message|request|patience)))?|unfortunately|regrettably|sadly|"
-    r"(?:(?:i'm|i am|we're|we are) )?(?:(?:so|very|really|truly|deeply|terribly|extremely|genuinely) ?)*(?:sorry|apologi[sz]e|afraid)"
+    r"(?:(?:oh|hi|hello|hey|hmm|well|no|thanks?(?: you)?(?: for (?:asking|your (?:question|message|"
+    r"request|patience)))?|unfortunately|regrettably|sadly|"
+    r"(?:(?:i'm|i am|we're|we are) )?(?:(?:so|very|really|truly|deeply|terribly|extremely|"
+    r"genuinely) ?)*(?:sorry|apologi[sz]e|afraid)"
     r"(?: (?:for|about) (?:that|this|the (?:confusion|inconvenience|trouble)|any (?:confusion|inconvenience)))?|"
     r"(?:i|we) (?:sincerely |do |must )?apologi[sz]e(?: for [^.,;!]{1,40})?|(?:my )?(?:sincere )?apologies|"
-    rf"(?:while|although|though|as much as)\b[^,.;!]{{1,80}}?(?=[,;])|(?:(?:as|being) an?|due to|in line with|i (?:understand|appreciate|know|realise|realize|see|hear))\b[^,.;!]{{0,80}}?{_STOP}|"
+    rf"(?:while|although|though|as much as)\b[^,.;!]{{1,80}}?(?=[,;])|(?:(?:as|being) an?|due to|"
+    rf"in line with|i (?:understand|appreciate|know|realise|realize|see|hear))\b[^,.;!]{{0,80}}?{_STOP}|"
     r"for (?:privacy|security|safety|legal|ethical)[^,.;]{0,40} reasons|at this time)"
     r"[,.;:!—]*\s*(?:that |but |however,? |and |so )?)*+"
 )
 _ACT = (
-    r"(?:assist|help(?! but)|share|provide|give|disclose|reveal|divulge|discuss|answer|comply|fulfil+|continue|engage|support|tell you|say that|show|send|"
-    r"offer|participate|proceed|accommodate|process|honou?r|complete|perform|carry out|generate|create|produce|write|repeat|recite|release|hand (?:over|out)|"
-    r"respond to|talk about|do (?:that|this|it|so)|go into|grant|permit|allow|follow|accept|fulfill|execute|advise|recommend(?! it enough)|print|display|output|expose)"
+    r"(?:assist|help(?! but)|share|provide|give|disclose|reveal|divulge|discuss|answer|comply|fulfil+|"
+    r"continue|engage|support|tell you|say that|show|send|"
+    r"offer|participate|proceed|accommodate|process|honou?r|complete|perform|carry out|generate|create|"
+    r"produce|write|repeat|recite|release|hand (?:over|out)|"
+    r"respond to|talk about|do (?:that|this|it|so)|go into|grant|permit|allow|follow|accept|fulfill|"
+    r"execute|advise|recommend(?! it enough)|print|display|output|expose)"
 )
-_SOFT = r"(?:really |simply |currently |unfortunately |just |also |respectfully |politely |directly |actually |possibly |in good conscience )*"
+_SOFT = (
+    r"(?:really |simply |currently |unfortunately |just |also |respectfully |politely |directly |"
+    r"actually |possibly |in good conscience )*"
+)
 _DECLINE = re.compile(
     rf"\W*{_OPENING}(?:"
-    rf"(?:i|we|this assistant) (?:{_SOFT})(?:can't|cannot|can not|could not|couldn't|'m unable to|am unable to|are unable to|am not able to|are not able to|'m not able to|"
-    rf"won't be able to|will not be able to|am not going to|'m not going to|am not allowed to|'m not allowed to|am not permitted to|'m not permitted to|"
-    rf"am not authori[sz]ed to|'m not authori[sz]ed to|am forbidden to|am prohibited from|may not|must not|mustn't|don't have permission to|do not have permission to|"
-    rf"won't|will not|do not wish to|don't want to|'d rather not|would rather not|'d prefer not to|would prefer not to|prefer not to|am not in a position to|'m not in a position to) "
+    rf"(?:i|we|this assistant) (?:{_SOFT})(?:can't|cannot|can not|could not|couldn't|'m unable to|"
+    rf"am unable to|are unable to|am not able to|are not able to|'m not able to|"
+    rf"won't be able to|will not be able to|am not going to|'m not going to|am not allowed to|"
+    rf"'m not allowed to|am not permitted to|'m not permitted to|"
+    rf"am not authori[sz]ed to|'m not authori[sz]ed to|am forbidden to|am prohibited from|may not|must not|"
+    rf"mustn't|cannot and will not|can't and won't|(?:have|'ve) been (?:told|asked|instructed) not to|"
+    rf"was (?:told|asked|instructed) not to|don't have permission to|do not have permission to|"
+    rf"won't|will not|do not wish to|don't want to|'d rather not|would rather not|'d prefer not to|"
+    rf"would prefer not to|prefer not to|am not in a position to|'m not in a position to) "
     rf"{_SOFT}{_ACT}(?:ing)?\b"
-    rf"|(?:i'm|we're) {_SOFT}(?:unable to|not able to|not going to|not allowed to|not permitted to|not authori[sz]ed to|not in a position to|forbidden to|prohibited from|forbidden from) {_SOFT}{_ACT}(?:ing)?\b"
-    r"|(?:i'm|i am|we are) (?:not comfortable|uncomfortable|not willing to|unwilling to|not programmed to|not designed to|programmed not to)\b"
+    rf"|(?:i'm|we're) {_SOFT}(?:unable to|not able to|not going to|not allowed to|not permitted to|"
+    rf"not authori[sz]ed to|not in a position to|forbidden to|prohibited from|"
+    rf"forbidden from) {_SOFT}{_ACT}(?:ing)?\b"
+    r"|(?:i'm|i am|we are) (?:not comfortable|uncomfortable|not willing to|unwilling to|not programmed to|"
+    r"not designed to|programmed not to)\b"
     r"|(?:i'd|i would) rather not\b|i (?:do not|don't) feel comfortable\b"
-    rf"|(?:i|we) {_SOFT}(?:must|have to|need to|am going to have to|will have to|'ll have to|should)? ?{_SOFT}(?:decline|refuse)\b"
-    r"|(?:that|this|it|sharing|disclosing|providing|doing so)[^.;,!?]{0,60}?(?:'s| is| would be| goes| violates| would violate| is considered) (?:against (?:my|our|the)|not (?:something i can|appropriate|permitted|allowed)|inappropriate|outside (?:of )?(?:my|the) (?:scope|guidelines)|(?:my|our) (?:policy|policies|guidelines))"
+    rf"|(?:i|we)(?: {_SOFT}|(?='m))(?:must|have to|need to|am going to have to|will have to|'ll have to|"
+    rf"'m going to(?: have to)?|should)? ?{_SOFT}(?:decline|refuse)\b"
+    r"|(?:that|this|it|sharing|disclosing|providing|doing so)[^.;,!?]{0,60}?(?:'s| is| would be| goes|"
+    r" violates| would violate| is considered) (?:against (?:my|our|the)|not (?:something i can|"
+    r"appropriate|permitted|allowed)|inappropriate|outside (?:of )?(?:my|the) (?:scope|guidelines)|(?:my|"
+    r"our) (?:policy|policies|guidelines))"
     r"|(?:that|this)[^.;,!?]{0,40} violates\b"
     r"|(?:that|this)(?: information| request)?(?:'s| is) (?:confidential|private|off[- ]limits|not something i can)"
-    r"|(?:request (?:denied|refused|declined)|access denied|i can't|i cannot|i won't|i will not|i refuse|i decline)\s*[.!]*\Z"
+    r"|(?:request (?:denied|refused|declined)|access denied|i can't|i cannot|i won't|i will not|i refuse|"
+    r"i decline)\s*[.!]*\Z"
     r")",
 )
 #: assurances and idioms that begin like a refusal
 _ASSURANCE = re.compile(
-    r"\b(?:won't|will not|never|can't|cannot)\s+(?:share|tell|disclose|reveal|give|discuss|show|send|repeat)\b[^.;!?]{0,60}\b(?:with|to) (?:anyone|anybody|others|third)"
-    r"|\b(?:can't|cannot) (?:help but|recommend (?:it|this|them) enough)|\b(?:unless|until|before) you\b|\bwithout your\b"
+    r"\b(?:won't|will not|never|can't|cannot)\s+(?:share|tell|disclose|reveal|give|discuss|show|send|"
+    r"repeat)\b[^.;!?]{0,60}\b(?:with|to) (?:anyone|anybody|others|third)"
+    r"|\b(?:can't|cannot) (?:help but|recommend (?:it|this|them) enough)|\b(?:unless|until|before) you\b|"
+    r"\bwithout your\b"
 )
 _GOES_ON = re.compile(r"(?:,|;|—)\s*(?:so|but|however|yet|although|instead|and)\b\s*(?P<rest>[^.!?]{1,200})")
 _OFFER = re.compile(
-    r"(?:,\s*)?(?:please|feel free|i (?:can|could|would|'d|will|'ll|am|'m)|i'd|i'll|i'm|happy|let me know|let's|you (?:can|could|may|might)|we (?:can|could)|if (?:you|there)|is there|that (?:would|is)|it (?:would|is)|thank)\b"
+    r"(?:,\s*)?(?:please|feel free|i (?:can|could|would|'d|will|'ll|am|'m)|i'd|i'll|i'm|happy|let me know|"
+    r"let's|you (?:can|could|may|might)|we (?:can|could)|if (?:you|there)|is there|that (?:would|is)|"
+    r"it (?:would|is)|thank)\b"
 )
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\n+")
+_BARE_NO = re.compile(r"\W*(?:(?:i'm |i am )?(?:so |very )?sorry|apologies|unfortunately)[,.;!]*\s+(?:but )?no\W*\Z")
 _APOLOGY = re.compile(rf"\W*{_OPENING}\W*\Z")
 
 
@@ -71,6 +98,8 @@ def is_refusal(text: str) -> bool:
     words = plain(text).casefold()
     if words[:1] in ("{", "["):
         return False
+    if _BARE_NO.match(words):
+        return True
     sentences = [sentence for sentence in _SENTENCE.split(words) if sentence.strip()]
     first = next((i for i, s in enumerate(sentences) if not _APOLOGY.match(s)), None)
     if first is None or first > 2:

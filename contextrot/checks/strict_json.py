@@ -14,6 +14,8 @@ MAX_DEPTH = 200
 MAX_EXPONENT = 308
 #: a number written longer than this is read at binary64 precision
 MAX_DIGITS = 400
+#: characters of the longest sign that may be cut in two: a pair of ``\\uXXXX`` escapes
+_LONGEST_SIGN = 16
 
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[{}\[\]]', re.DOTALL)
 _BRACKET = re.compile(r"[{\[]")
@@ -55,15 +57,32 @@ def values_in(text: str) -> Iterator[str]:
         at = start + 1
         if start in hopeless:
             continue
-        try:
-            _, end = _LENIENT.raw_decode(text, start)
-        except json.JSONDecodeError as error:
-            hopeless.update(_open_brackets(text, start, max(error.pos, at)))
-        except RecursionError:
-            hopeless.update(_open_brackets(text, start, len(text)))
+        ends, stop = _value_at(text, start)
+        if ends:
+            yield text[start:stop]
+            at = stop
         else:
-            yield text[start:end]
-            at = end
+            hopeless.update(_open_brackets(text, start, max(stop, at)))
+
+
+def _value_at(text: str, start: int) -> tuple[bool, int]:
+    """Whether a JSON value begins at `start`, and where it ends or the parser gave up.
+
+    The parser is given a piece that grows until it suffices: its errors count the lines from the beginning of what it
+    is given, which over a long text and many brackets would cost the square of the length.
+    """
+    size = 256
+    while True:
+        piece = text[start : start + size]
+        try:
+            return True, start + _LENIENT.raw_decode(piece)[1]
+        except RecursionError:
+            return False, len(text)
+        except json.JSONDecodeError as error:
+            cut_off = len(piece) == size and (error.pos > size - _LONGEST_SIGN or error.msg.startswith("Unterminated"))
+            if not cut_off:
+                return False, start + error.pos
+        size *= 4
 
 
 def depth(text: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal
 
@@ -39,8 +40,8 @@ Texts = Annotated[tuple[StrictStr, ...], BeforeValidator(_listed, json_schema_in
 class Keyword(Check):
     """Words or phrases stand in the reply, or do not.
 
-    Whole words only, in any case (`war` is not in "forward"); emphasis, line breaks and kinds of quotes and hyphens do not
-    matter. A number is not found within a longer number.
+    Whole words only, in any case (`war` is not in "forward"); emphasis, line breaks and kinds of quotes and hyphens do
+    not matter. A number is not found within a longer number.
     """
 
     type_name = "keyword"
@@ -87,7 +88,9 @@ class Keyword(Check):
         if not any_letter(word):
             # Signs (an em dash, `**`) are looked for as they are: the plain form would make them another sign.
             return word.strip() in text
-        return bool(_whole_words(word, self.case_sensitive).search(plain(text) if self.case_sensitive else page(text).folded))
+        return bool(
+            _whole_words(word, self.case_sensitive).search(plain(text) if self.case_sensitive else page(text).folded)
+        )
 
 
 def any_letter(text: str) -> bool:
@@ -124,10 +127,11 @@ class _Edge(Check):
     def _named(cls, texts: tuple[str, ...]) -> tuple[str, ...]:
         return _no_blanks(texts)
 
-    def _forms(self, text: str) -> list[str]:
-        """The text as it stands and in plain form (no emphasis, one kind of quotes), without white space around it."""
-        forms = [" ".join(text.split()), " ".join(plain(text).split())]
-        return forms if self.case_sensitive else [form.casefold() for form in forms]
+    def _forms(self, reply: str, part: str) -> Iterator[tuple[str, str]]:
+        """Reply and text as they stand, then in plain form (no emphasis, one kind of quotes); no white space around."""
+        for form in (str, plain):
+            whole, wanted = " ".join(form(reply).split()), " ".join(form(part).split())
+            yield (whole, wanted) if self.case_sensitive else (whole.casefold(), wanted.casefold())
 
 
 @register
@@ -143,7 +147,7 @@ class StartsWith(_Edge):
     def grade(self, reply: Reply, facts: Facts) -> Verdict:
         """`fail` with how the reply begins."""
         for text in self.text:
-            for whole, part in zip(self._forms(reply.text), self._forms(text), strict=True):
+            for whole, part in self._forms(reply.text, text):
                 if part and whole.startswith(part) and _edge(part[-1], whole[len(part) : len(part) + 1]):
                     return passed(text)
         return fail(f"the reply does not begin with {' or '.join(map(repr, self.text))}", reply.text.strip()[:80])
@@ -162,7 +166,7 @@ class EndsWith(_Edge):
     def grade(self, reply: Reply, facts: Facts) -> Verdict:
         """`fail` with how the reply ends."""
         for text in self.text:
-            for whole, part in zip(self._forms(reply.text), self._forms(text), strict=True):
+            for whole, part in self._forms(reply.text, text):
                 before = whole[: -len(part)][-1:] if part else ""
                 if part and whole.endswith(part) and _edge(part[0], before):
                     return passed(text)
@@ -224,7 +228,9 @@ class Regex(Check):
                     return fail(f"the reply does not match {self.matches!r:.80}", text)
                 evidence = found.group()
         except TimeoutError:
-            return Verdict(Outcome.TIMEOUT, f"the pattern took longer than {REGEX_SECONDS:g} s on this reply", text[:200])
+            return Verdict(
+                Outcome.TIMEOUT, f"the pattern took longer than {REGEX_SECONDS:g} s on this reply", text[:200]
+            )
         return passed(evidence)
 
 

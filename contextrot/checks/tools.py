@@ -27,7 +27,7 @@ class WantedCall(BaseModel):
     name: ToolName | None = Field(default=None, description="Name of the tool, exactly.")
     arguments: dict[str, Any] | None = Field(
         default=None,
-        description="Arguments the call must have, equal as JSON (10 is 10.0, not \"10\"); it may have more.",
+        description='Arguments the call must have, equal as JSON (10 is 10.0, not "10"); it may have more.',
     )
     schema_: dict[str, Any] | None = Field(
         default=None, alias="schema", description="JSON Schema (draft 2020-12) the arguments must fit."
@@ -76,7 +76,7 @@ class ToolCallCheck(Check):
     name: ToolName | None = Field(default=None, description="Name of the tool, exactly; any tool when absent.")
     arguments: dict[str, Any] | None = Field(
         default=None,
-        description="Arguments the call must have, equal as JSON (10 is 10.0, not \"10\"); it may have more.",
+        description='Arguments the call must have, equal as JSON (10 is 10.0, not "10"); it may have more.',
     )
     schema_: dict[str, Any] | None = Field(
         default=None, alias="schema", description="JSON Schema (draft 2020-12) the arguments must fit."
@@ -87,7 +87,9 @@ class ToolCallCheck(Check):
     order: Literal["any", "strict"] = Field(
         default="any", description="Whether `calls` have to come in the order given; others may stand between them."
     )
-    extra: Literal["allow", "forbid"] = Field(default="allow", description="Whether the reply may make other calls too.")
+    extra: Literal["allow", "forbid"] = Field(
+        default="allow", description="Whether the reply may make other calls too."
+    )
 
     @cached_property
     def _wanted(self) -> tuple[WantedCall, ...]:
@@ -126,7 +128,9 @@ class ToolCallCheck(Check):
             return Verdict(Outcome.TIMEOUT, "a `pattern` of the schema took too long on the arguments", shown[:200])
         if self.extra == "forbid" and len(calls) > len(wanted):
             other = next(call for index, call in enumerate(calls) if index not in met.values())
-            return fail(f"an extra call was made, to `{other.name}`; {len(calls)} calls in place of {len(wanted)}", shown)
+            return fail(
+                f"an extra call was made, to `{other.name}`; {len(calls)} calls in place of {len(wanted)}", shown
+            )
         return passed(shown)
 
 
@@ -229,4 +233,3 @@ def _one_to_one(wanted: Sequence[WantedCall], calls: Sequence[ToolCall]) -> dict
     for index in range(len(wanted)):
         place_for(index, set())
     return {index: place for place, index in holder.items()}
-

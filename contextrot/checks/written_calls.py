@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from contextrot.checks.markdown import fences
+from contextrot.checks.markdown import only_fence
 from contextrot.checks.strict_json import JsonFault, parse, values_in
 
-#: how models mark calls when nobody parses them: Hermes/Qwen, Mistral, Llama, DeepSeek, Anthropic's and Functionary's tags
+#: how models mark calls when nobody parses them: Hermes and Qwen, Mistral, Llama, DeepSeek, Anthropic's tags
 _MARK = re.compile(
     r"<\|?(?:tool_call|tool_calls|function_call|function_calls|python_tag|tool▁call▁begin|tool▁calls▁begin)(?:_begin)?\|?>"
     r"|<｜tool▁calls?▁begin｜>|\[TOOL_CALLS\]|<function=|<invoke name=|<tool_use>",
@@ -31,12 +31,12 @@ def writes_call(text: str, names: Sequence[str]) -> bool:
 
 
 def is_written_call(text: str) -> bool:
-    """True when the whole text is a call: one of the marks at its start, or JSON that names a tool and its arguments."""
+    """True when the whole text is a call: a mark at its start, or JSON that names a tool and its arguments."""
     text = text.strip()
     if _MARK.match(text):
         return True
-    blocks = fences(text)
-    body = blocks[0].content if len(blocks) == 1 and blocks[0].whole else text
+    block = only_fence(text)
+    body = text if block is None else block.content
     try:
         value = parse(body)
     except JsonFault:

@@ -72,7 +72,7 @@ def _model(entry: ModelEntry) -> dict[str, str]:
         asyncio.run(look())
     except ContextrotError as error:
         return row | {"state": str(error)}
-    window, price = model.spec.window or model.window, model.spec.price
+    window, price = model.window, model.price
     return row | {
         "window": f"{window:,} tokens" if window else "unknown: set window",
         "price": f"{price.prompt:g} in, {price.completion:g} out" if price else "unknown",

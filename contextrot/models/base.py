@@ -76,6 +76,8 @@ class Model(Protocol):
     spec: ModelSpec
     #: context window in tokens, or None when unknown (then the user has to set one)
     window: int | None
+    #: what a token costs; None when not known (then the cost is unknown, never 0)
+    price: Price | None
     #: True when every answer is computed by `models/simulated.py`; tables and plots then say SIMULATED
     simulated: bool
     #: how many calls may run at once at most, or None for no limit of the model's own

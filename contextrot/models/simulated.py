@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 
 from contextrot.errors import ConfigError, ContextOverflowError
 from contextrot.messages import Message, Reply, Tool, Usage
-from contextrot.models.base import Call, ModelSpec
+from contextrot.models.base import Call, ModelSpec, Price
 from contextrot.tokens import MESSAGE_OVERHEAD, TokenCounter
 
 #: What is said when nothing is tested: varied words, no numbers, no format of any kind.
@@ -154,6 +154,7 @@ class SimulatedModel:
         self.kind = KINDS[self.name]
         self.window: int | None = spec.window or int(self.values["window"])
         self.latency = self.values["latency"]
+        self.price = spec.price or Price(0.0, 0.0)
         self._salt = f"{self.values['seed']:.0f}:".encode()
         self._counter = TokenCounter()
         self._counts: dict[bytes, int] = {}

@@ -20,14 +20,7 @@ if TYPE_CHECKING:
 
 #: Okabe–Ito without the yellow, which vanishes on white
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-_DASHES: tuple[Any, ...] = (
-    "-",
-    (0, (5, 2)),
-    (0, (1.5, 1.5)),
-    (0, (6, 2, 1.5, 2)),
-    (0, (8, 3)),
-    (0, (3, 1, 1, 1, 1, 1)),
-)
+_DASHES: tuple[Any, ...] = ("-", (0, (3, 1.4)), (0, (1, 1)), (0, (5, 1.4, 1, 1.4)), (0, (6, 2)), (0, (3, 1, 1, 1)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h", "*", "p")
 GREY = "#6B6B6B"
 #: up to this many series are labelled beside their line and get an interval band; more share a legend below

@@ -1,7 +1,9 @@
 """Any text gets a verdict, always the same one, in time linear in its length."""
 
+import json
 import time
 from collections.abc import Callable
+from decimal import Decimal
 
 import pytest
 from hypothesis import given, settings
@@ -18,7 +20,10 @@ CHECKS = [
     {"type": "tool_call", "name": "f", "arguments": {"a": 1}, "schema": {"properties": {"a": {"multipleOf": 0.5}}}},
     {"type": "no_tool_call"},
     {"type": "code_fence", "language": "python"},
-    *({"type": "count", "unit": unit, "at_least": 2} for unit in ("words", "sentences", "bullets", "lines", "paragraphs")),
+    *(
+        {"type": "count", "unit": unit, "at_least": 2}
+        for unit in ("words", "sentences", "bullets", "lines", "paragraphs")
+    ),
     {"type": "count", "unit": "characters", "at_least": 2},
     {"type": "keyword", "any": ["war", "42", "東京"], "all": ["b"], "none": ["c d", "—"]},
     {"type": "case", "is": "upper"},
@@ -29,9 +34,9 @@ CHECKS = [
 ]
 LOADED = [load_check(raw) for raw in CHECKS]
 PIECES = st.sampled_from(
-    ["{", "}", "[", "]", '"', "\\", ",", ":", "1", "2.5", ".", "e9", "NaN", "```", "~~~", "python", "\n", " ", "- ", "* ",
-     "> ", "1. ", "# ", "<think>", "</think>", "war", "é", "e\u0301", "東京", "—", "’", "_", "**", "Dr. ", "! ", "true",
-     '{"a":1}', "[1,2]", "\r\n", "\u2028", "\ud800", "\x00", "$", "=", "is ", "<tool_call>", "null", "f("]
+    ["{", "}", "[", "]", '"', "\\", ",", ":", "1", "2.5", ".", "e9", "NaN", "```", "~~~", "python", "\n", " ", "- ",
+     "* ", "> ", "1. ", "# ", "<think>", "</think>", "war", "é", "e\u0301", "東京", "—", "’", "_", "**", "Dr. ", "! ",
+     "true", '{"a":1}', "[1,2]", "\r\n", "\u2028", "\ud800", "\x00", "$", "=", "is ", "<tool_call>", "null", "f("]
 )  # fmt: skip
 TEXTS = st.one_of(st.text(max_size=80), st.lists(PIECES, max_size=40).map("".join))
 
@@ -57,13 +62,11 @@ def test_values_are_found_in_any_surroundings(before: str, after: str) -> None:
 @settings(max_examples=300, deadline=None)
 @given(TEXTS)
 def test_strict_parser_accepts_only_json(text: str) -> None:
-    import json
-
     try:
         value = parse(text)
     except JsonFault:
         return
-    assert json.loads(text.strip(" \t\r\n\ufeff"), parse_float=lambda digits: value) is not ...
+    assert json.loads(text.removeprefix("\ufeff"), parse_float=Decimal) == value
 
 
 HOSTILE: dict[str, Callable[[int], str]] = {
@@ -115,6 +118,6 @@ def test_work_grows_with_the_reply_and_no_faster(kind: str) -> None:
         return spent
 
     work(0)
-    small, large = work(50_000), work(500_000)
-    slow = {name: (small[name], large[name]) for name in small if large[name] > 35 * max(small[name], 0.02)}
+    small, large = work(20_000), work(200_000)
+    slow = {name: (small[name], large[name]) for name in small if large[name] > 35 * max(small[name], 0.01)}
     assert not slow

@@ -20,7 +20,9 @@ def faults(raw: object) -> list[str]:
 
 def test_each_fault_has_its_own_sentence() -> None:
     found = faults({"type": "count", "unti": "words", "fewer_than": 5, "at_most": "five"})
-    assert [word for word in ("unti", "fewer_than", "`unit` is missing", "at_most") if any(word in line for line in found)] == [
+    assert [
+        word for word in ("unti", "fewer_than", "`unit` is missing", "at_most") if any(word in line for line in found)
+    ] == [
         "unti",
         "fewer_than",
         "`unit` is missing",
@@ -41,7 +43,9 @@ def test_what_is_no_check_is_refused_with_a_sentence(raw: object) -> None:
     assert len(faults(raw)) == 1
 
 
-@pytest.mark.parametrize(("word", "meant"), [("capitls", "capitls"), ("JSON", "json"), ("toolcall", "tool_call"), ("recal", "recall")])
+@pytest.mark.parametrize(
+    ("word", "meant"), [("capitls", "capitls"), ("JSON", "json"), ("toolcall", "tool_call"), ("recal", "recall")]
+)
 def test_unknown_type_names_the_word_and_a_near_one(word: str, meant: str) -> None:
     (sentence,) = faults({"type": word})
     assert word in sentence

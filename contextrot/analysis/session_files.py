@@ -1,0 +1,188 @@
+"""One session file as rows of the three tables. Only what a table needs is parsed (docs/run-directory.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from contextrot.bench.store import FORMAT_VERSION
+from contextrot.errors import StoreError
+from contextrot.outcomes import Outcome
+
+#: columns of the tables, in order, each with its kind (see `analysis/columns.py`)
+SESSIONS = {
+    "session": "c", "scenario": "c", "model": "c", "strategy": "c", "repeat": "i", "seed": "i", "history": "c",
+    "window": "i", "window_source": "c", "simulated": "b", "control": "b", "turns_planned": "i", "ended": "c",
+    "last_turn": "i", "first_fail_turn": "i", "last_pass_turn": "i", "duration": "i", "event": "c", "calls": "i",
+    "prompt_tokens": "i", "completion_tokens": "i", "cached_tokens": "i", "cost": "f", "aux_calls": "i",
+    "aux_tokens": "i", "compactions": "i", "mean_prefix_reuse": "f",
+}  # fmt: skip
+TURNS = {
+    "session": "c", "scenario": "c", "model": "c", "strategy": "c", "repeat": "i", "turn": "i", "branch": "c",
+    "purpose": "c", "call": "i", "outcome": "c", "prompt_tokens": "i", "completion_tokens": "i", "cached_tokens": "i",
+    "cost": "f", "occupancy": "f", "occupancy_source": "c", "prompt_estimate": "i", "token_drift": "f",
+    "prefix_reuse": "f", "verbatim": "i", "masked": "i", "offloaded": "i", "summarised": "i", "retrieved": "i",
+    "dropped": "i", "tool_calls": "i", "latency": "f", "attempts": "i", "error": "c",
+}  # fmt: skip
+VERDICTS = {
+    "session": "c", "scenario": "c", "model": "c", "strategy": "c", "repeat": "i", "history": "c", "turn": "i",
+    "kind": "c", "id": "c", "subject": "c", "check": "c", "outcome": "c", "reason": "s", "evidence": "s",
+    "in_view": "b", "cause": "c", "since_turns": "i", "since_tokens": "i", "occupancy": "f", "call": "i",
+}  # fmt: skip
+#: outcomes of calls that brought no reply, and so no usage
+UNANSWERED = frozenset({str(Outcome.OVERFLOW), str(Outcome.TIMEOUT), str(Outcome.ERROR)})
+#: how many columns that name the session open every row of turns.csv
+TURN_HEAD = 5
+_STATUSES = ("verbatim", "masked", "offloaded", "summarised", "retrieved", "dropped")
+#: where a column of turns.csv stands in a row of `Session.calls`, which leaves the head columns out
+_AT = {name: place - TURN_HEAD for place, name in enumerate(TURNS)}
+
+
+@dataclass
+class Session:
+    """What one session file adds to the tables."""
+
+    head: tuple[Any, ...]
+    record: dict[str, Any]
+    calls: list[tuple[Any, ...]] = field(default_factory=list)
+    verdicts: list[tuple[Any, ...]] = field(default_factory=list)
+    returned: set[str] = field(default_factory=set)
+    compactions: int = 0
+    ended: str = ""
+    detail: str = ""
+    last_turn: int | None = None
+
+    @property
+    def history(self) -> Any:
+        """Who wrote the assistant turns."""
+        return self.record.get("history")
+
+    def row(self) -> tuple[Any, ...]:
+        """The row of sessions.csv; the survival columns are filled in once all sessions are known."""
+        head = self.record
+        auxiliary = [call for call in self.calls if call[_AT["purpose"]] == "auxiliary"]
+        reuse = [call[_AT["prefix_reuse"]] for call in self.calls if call[_AT["purpose"]] == "turn"]
+        tokens = ("prompt_tokens", "completion_tokens", "cached_tokens")
+        last = self.last_turn
+        if last is None:
+            last = max((call[_AT["turn"]] for call in self.calls if call[_AT["turn"]] is not None), default=None)
+        return (
+            *self.head, head.get("seed"), self.history, head.get("window"), head.get("window_source"),
+            bool(head.get("simulated")), bool(head.get("control")), head.get("turns"), self.ended, last,
+            None, None, None, "",
+            len(self.calls), *(_total(call[_AT[name]] for call in self.calls) for name in tokens), _cost(self.calls),
+            len(auxiliary), _total(call[_AT[name]] for call in auxiliary for name in tokens[:2]) if auxiliary else 0,
+            self.compactions, _mean(reuse),
+        )  # fmt: skip
+
+
+def _mean(values: Iterable[Any]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _total(values: Iterable[Any]) -> int | None:
+    """The sum of what is known; None when nothing is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def _cost(calls: Sequence[tuple[Any, ...]]) -> float | None:
+    """USD of all answered calls; None (unknown) as soon as one of them has no price.
+
+    A call without an answer has no usage and is not priced: the provider refused it or it was lost on the way.
+    """
+    costs = [call[_AT["cost"]] for call in calls if call[_AT["outcome"]] not in UNANSWERED]
+    return None if not costs or None in costs else float(sum(costs))
+
+
+def read_session(path: Path, problems: list[str]) -> Session | None:
+    """Read one session file. None when not even its head was written before the process was killed."""
+    session: Session | None = None
+    occupancy: dict[Any, Any] = {}
+    loads = orjson.loads
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                # messages are most of the bytes and no table needs them; the writer puts "t" first
+                if line.startswith(b'{"t":"msg"'):
+                    continue
+                if not line.endswith(b"\n"):
+                    break  # torn: the process was killed while writing it, and resume asks again
+                try:
+                    record = loads(line)
+                except orjson.JSONDecodeError:
+                    problems.append(f"sessions/{path.name}:{number}: a line that is not JSON was left out")
+                    continue
+                kind = record.get("t")
+                if kind == "head":
+                    refuse_newer(record.get("v"), path)
+                    names = ("scenario", "model", "strategy", "repeat")
+                    session = Session((record.get("key", path.stem), *map(record.get, names)), record)
+                elif session is None:
+                    problems.append(f"sessions/{path.name} was left out: its first record is not a head")
+                    return None
+                elif kind == "call":
+                    occupancy[record.get("n")] = record.get("occupancy")
+                    session.calls.append(_call_row(record))
+                    if record.get("model"):
+                        session.returned.add(record["model"])
+                elif kind == "verdict":
+                    session.verdicts.append(_verdict_row(record, occupancy.get(record.get("call"))))
+                elif kind == "event":
+                    session.compactions += record.get("name") == "compaction"
+                elif kind == "end":
+                    session.ended, session.last_turn = record.get("ended") or "", record.get("turn")
+                    session.detail = str(record.get("detail") or "")
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror or error}") from None
+    return session
+
+
+_NOTHING: dict[str, Any] = {}
+
+
+def _call_row(record: dict[str, Any]) -> tuple[Any, ...]:
+    """A call as a row of turns.csv, without the five columns of its session."""
+    get = record.get
+    usage = (get("usage") or _NOTHING).get
+    manifest = (get("view") or _NOTHING).get("manifest")
+    reply = get("reply")
+    calls = len(reply.get("tool_calls") or ()) if reply else 0
+    counts: tuple[int | None, ...]
+    if manifest is None:
+        counts = (None,) * 6
+    elif len(manifest) == 1 and manifest[0][0] == "verbatim":
+        counts = (manifest[0][2] - manifest[0][1], 0, 0, 0, 0, 0)
+    else:
+        totals = dict.fromkeys(_STATUSES, 0)
+        for status, start, end in manifest:
+            totals[status] += end - start
+        counts = tuple(totals.values())
+    return (
+        get("turn"), get("branch"), get("purpose"), get("n"), get("outcome"),
+        usage("prompt_tokens"), usage("completion_tokens"), usage("cached_tokens"), usage("cost"),
+        get("occupancy"), get("occupancy_source"), get("prompt_estimate"), get("token_drift"), get("prefix_reuse"),
+        *counts, calls, get("latency"), get("attempts"), get("error"),
+    )  # fmt: skip
+
+
+def _verdict_row(record: dict[str, Any], occupancy: Any) -> tuple[Any, ...]:
+    """A verdict as a row of verdicts.csv, without the six columns of its session; `cause` as recorded."""
+    get = record.get
+    return (
+        get("turn"), get("kind"), get("id"), get("subject"), get("check"), get("outcome"), get("reason"),
+        get("evidence"), get("in_view"), get("cause"), get("since_turns"), get("since_tokens"), occupancy, get("call"),
+    )  # fmt: skip
+
+
+def refuse_newer(version: object, where: Path) -> None:
+    """Raise `StoreError` when a file says that a newer contextrot wrote it."""
+    if isinstance(version, int) and version > FORMAT_VERSION:
+        raise StoreError(
+            f"{where} has format version {version}; this contextrot reads up to {FORMAT_VERSION}: upgrade it"
+        )

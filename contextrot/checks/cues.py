@@ -1,0 +1,165 @@
+"""The words that bind to a value and say how it is meant: denied, past, current, a bound, an alternative, a question.
+
+Patterns only, over casefolded plain text; `stance.py` decides in which order they speak. A name in `_LEFT` is searched
+in the words before a value and ends at it, one in `_RIGHT` is matched at the words after it.
+"""
+
+from __future__ import annotations
+
+import re
+
+BREAK = re.compile(
+    r"(?<!\bapprox)(?<!\bno)(?<!\bca)(?<!\bc)[.!;…]+[\"')\]]*(?=\s|$)|\?+[\"')\]]*(?=[\s—]|$)|\n(?=[\n\-*•#>|\d]|[^\W\d_a-z]|$)"
+)
+_FILL_WORDS = (
+    "the|a|an|in|at|to|on|for|by|of|as|be|been|being|is|was|are|were|it|it's|its|that|that's|this|there|here|"
+    "called|named|titled|set|equal|equals|actually|really|your|our|my|their|his|her|code|value|number|answer|"
+    "city|figure|amount|budget|one|located|based|situated|scheduled|stored|held|kept|used|say|said|saying|says|"
+    "mean|meant|meaning|think|thought|believe|you|i|we|he|she|they|longer|any|exactly|quite|still|use|using|with|"
+    "room|date|name|color|colour|told|me|given|gave|give|stated|mentioned|noted|recorded|reads|limit|total|price|"
+    "password|key|id|have|had|has|go|went|would|will|should|can|could|did|does|do|so|like|either|version|entry"
+)
+_LEAD = r"[\s\"'(\[:#=>|_—]*"
+FILL = rf"(?:{_LEAD}(?:{_FILL_WORDS})(?![^\W_]))*{_LEAD}\Z"
+CHANGE = (
+    r"(?:chang|updat|rais|increas|lower|reduc|cut|revis|correct|amend|adjust|mov|switch|replac|supersed|bump|push|"
+    r"reschedul|shift|rename|modif|overrid|overrul|drop|rose|rise|grew|grown|brought|decreas|extend|"
+    r"shorten|postpon|swap|edit|went|transfer|relocat|migrat)"
+    r"[a-z]{0,6}"
+)
+DENY_LEFT = re.compile(
+    r"(?:(?<![^\W_])(?:not(?! (?:only|just|merely|simply|until|before)\b)|never|nor|neither|cannot|"
+    r"rather than|instead of|"
+    r"(?<!none )(?<!no )(?<!nothing )other than|as opposed to|unlike|no longer|(?:any|every)(?:thing|"
+    r"where|one|body) but|(?<!no )(?:all|any)(?: [\w-]+)? but|different (?:from|to)|"
+    r"except(?: for)?|excluding)"
+    rf"(?![^\W_])|n't(?! (?:only|just|merely|until|before)\b)|!=|≠){FILL}"
+)
+UNSURE_LEFT = re.compile(
+    r"(?:\b(?:not|n't|never) (?:\w+ ){0,2}(?:sure|certain|know|tell|say|confirm|remember|recall)|"
+    r"n't (?:sure|certain|know|tell|say|confirm|remember|recall)|"
+    rf"\bunsure|\bno idea|\bunclear|"
+    rf"\b(?<!no )(?<!without )(?<!a )(?<!n't )(?<!any )(?<!beyond )doubt(?:ful)?) (?:if|whether|that|it|"
+    rf"about){FILL}|(?<!no )(?<!without )(?<!a )(?<!n't )(?<!any )(?<!beyond )\bdoubt{FILL}"
+)
+DENY_RIGHT = re.compile(
+    r"[\"')\]]*\s*(?:(?:is|was|are|were|has|would be|can|could|does|'s)\s*(?:n't|not|never)(?:\s+(?:been|"
+    r"be))?\s+(?:an? )?(?:the\b|your\b|our\b|my\b|"
+    r"what\b|where\b|it\b|right\b|correct\b|valid\b|true\b|accurate\b|applicable\b|current\b|real\b|"
+    r"used\b|in use\b|that\b|anymore\b|any more\b)|"
+    r"(?:is|was|are|were|isn't|'s)\s+(?:the )?(?:wrong|incorrect|false|mistaken|invalid)\b|(?:isn't|"
+    r"wasn't|ain't)\s*[.,;!])"
+)
+FORMER_LEFT = re.compile(
+    rf"\b(?:used to|no longer|stopped|quit|gave up)(?: [a-z]+){{0,2}}{FILL}|(?:\b(?:up|down) from|"
+    rf"\b(?:took|takes|taken|taking) over from|"
+    rf"\b(?:in place|in lieu) of|\bsucceed(?:s|ed|ing)?(?! by\b)|(?<!n't )(?<!not )(?<!never )\b(?:forget|"
+    rf"disregard|ignore|discard|scrap)|\b(?:replac|supersed|overrid|overwr)[a-z]{{1,6}}(?! (?:by|with)\b)|"
+    rf"\b{CHANGE} (?:[\w']+ ){{0,5}}from|\b(?:outdated|obsolete|superseded|stale|expired)){FILL}"
+)
+FORMER_RIGHT = re.compile(
+    rf"[\"')\]]*\s*(?:->|(?:(?:was|is|has been|had been|were|got|has since been|have been)\s+(?:(?:since|"
+    rf"later|then|now|subsequently)\s+)?)"
+    rf"{CHANGE}\s+(?:by|with|to)\b|[^,;.]{{0,25}}\b(?:is|are|was|has become)\s+(?:now\s+)?(?:no longer|"
+    rf"outdated|obsolete|superseded|void|stale|out of date|not any ?more)\b|"
+    r"[^,;.]{0,15}\b(?:was|is|has been|were|got)\s+(?:since |later |then |now )?(?:dropped|scrapped|"
+    r"cancel+ed|abandoned|discarded|withdrawn|retired|rejected|deprecated)\b|\((?:outdated|obsolete|"
+    r"superseded|old|no longer[^)]*)\))"
+)
+NO_LONGER_RIGHT = re.compile(r"[\"')\]]*\s*(?!and\b|but\b)[^,;.]{0,15}?\bno longer\b(?P<rest>.*)", re.S)
+UNCHANGED = re.compile(rf"(?:n't|\bnot|\bnever)(?: been| yet| [a-z]+ly)? {CHANGE}")
+RAISED_UP_TO = re.compile(rf"\b{CHANGE} (?:[\w']+ ){{0,3}}up to{FILL}")
+CLOCK_BOUND_LEFT = re.compile(r"\b(?:before|after|until|till|past)\s*\Z")
+PAST_LEFT = re.compile(
+    rf"(?<![^\W_])(?:was|were|had been|previously|originally|initially|formerly|earlier|before|beforehand|"
+    rf"at first|first(?:ly)?|old(?:er)?|prior|previous|"
+    rf"former|original|initial|past|began|begun|start(?:ed|ing)?(?: out)?|once){FILL}"
+)
+ADVERB_RIGHT = re.compile(
+    r"[\"')\]]*\s*[,(—-]*\s*(?:(?P<past>previously|earlier|originally|initially|formerly|before|"
+    r"beforehand|at (?:first|the (?:start|beginning|outset))|first|in the past|back then|to (?:begin|"
+    r"start) with|then)|"
+    r"(?P<now>now|currently|at present|today|as of now|at the moment|these days|after that|afterwards|"
+    r"later|since then|in the end|from then on))\b(?P<rest>.*)",
+    re.S,
+)
+PAST_RIGHT = re.compile(
+    r"[\"')\]]*\s*(?:[^,;.]{0,20}\b(?:is|was|were|being|as)\s+(?:just |only )?(?:the |an? |your |our |"
+    r"my )?(?:earlier|old(?:er)?|previous|prior|original|initial|first|"
+    r"former|past|early|outgoing)\b|[^,;.]{0,20}\b(?:was|were)\b[^,;.]{0,30}\b(?:before|earlier|"
+    r"previously|until then)\s*(?:[,;.)]|\Z)|"
+    r",?\s*(?:\w+ ){0,2}(?:until|before) (?:you|we|i|it|that|the)\b)"
+)
+NOW_LEFT = re.compile(
+    r"(?:\b(?:now|currently|current|today|new(?:er|est)?|latest|updated|revised|final(?:ly)?|corrected|"
+    r"correction|actually|later|then|since|most recent|"
+    rf"recent(?:ly)?|present(?:ly)?|afterwards|stay(?:s|ed)?|remain(?:s|ed)?|still|(?:handed|passed|hands|"
+    rf"passes) (?:[\w']+ )?(?:over )?to|succeeded by|sorry|scratch that|i mean|no),?:?|->|"
+    rf"\b{CHANGE} (?:[\w']+ ){{0,5}}(?:to|with|by|at)){FILL}"
+)
+NOW_RIGHT = re.compile(
+    r"[\"')\]]*\s*(?:is|being)\s+(?:now\s+)?(?:the |your |our )?(?:current|new|latest|correct|right|final|"
+    r"updated|present|one)\b|"
+    r"[\"')\]]*\s*(?:has\s+)?(?:replaces|replaced|supersedes|superseded|overrides|overrode)\b(?! by)"
+)
+HEDGE_LEFT = re.compile(
+    rf"\b(?:might|may|could|possibly|perhaps|maybe|potentially|alternatively|else){_LEAD}(?:also )?(?:have )?{FILL}"
+)
+BOUND_LEFT = re.compile(
+    r"(?:(?<!-)>=?|<=?|~|±|"
+    r"(?<![^\W_])(?:(?<!told me )(?<!told you )(?<!asked )(?<!asking )(?<!asked me )"
+    r"(?<!talked )(?<!talking )(?<!spoke )(?<!know )(?<!reminded me )about|"
+    r"around|approximately|approx\.?|roughly|nearly|almost|circa|ca\.?|some|at (?:least|most|minimum|"
+    r"maximum|the (?:least|most))|"
+    r"(?:no |not )?(?:more|less|fewer|greater|bigger|larger|smaller|higher|lower|later|"
+    r"earlier) than(?: or equal to)?|over|"
+    r"(?<!filed )(?<!listed )(?<!stored )(?<!saved )(?<!noted )(?<!recorded )under|"
+    r"up to|(?:minimum|maximum|excess|upwards?|north|short|shy|region|neighbou?rhood|vicinity|range|"
+    r"order) of|min\.?|max\.?|above|below|between|"
+    r"exceed(?:s|ed|ing)?|close to|near|beyond|within|not quite|somewhere)"
+    r"(?![^\W_]))\s*(?:(?:the|a|an|about|around|exactly|[a-z]{2,12} of)\s+)?[\"'(\[$€£]*\s*\Z"
+)
+BOUND_RIGHT = re.compile(
+    r"(?:\s*\+(?!\d)|\s?[%€$£]\s?-\s?\d|(?:\s?[a-z%€$£°]{1,12}){0,2}?[\"')\]]*,?\s*\(?(?:or (?:more|less|"
+    r"fewer|so(?! (?:you|i|it|we|the)\b)|higher|lower|greater|above|below|thereabouts|under|over|later|"
+    r"earlier)|"
+    r"and (?:above|up|over|below)|at (?:least|most|minimum|maximum|the (?:least|most))(?! (?:that|as|i|"
+    r"you|according|if|so)\b)|give or take|plus or minus|±|minimum|maximum|"
+    r"(?:max|min)(?![^\W_])|approximately|approx|roughly|-?ish(?![^\W_])))"
+)
+OPERATION_RIGHT = re.compile(r"\s*(?:[×*+/÷]|-|\^)\s*[$€£(]?\d[^;\n]{0,50}=")
+OPERATION_LEFT = re.compile(r"\d\)?\s*(?:[×*+/÷]|-)\s*\Z")
+OR = re.compile(
+    rf"[\"'()\],\s—-]*(?:or|and/or|/|vs\.?|versus)(?![^\W_])(?:[\s,]*(?:maybe|perhaps|possibly|else|was it|"
+    rf"is it|even|alternatively))*{FILL}"
+)
+COMMA = re.compile(r"[\"')\]\s]*,[\s\"'(\[]*\Z")
+RANGE = re.compile(r"\s*(?:[%€$£°]|[a-z]{1,3})??\s*(?:to|through|until|-|\.\.\.?|and)\s*\Z")
+TAG = re.compile(
+    r"[\"')\]]*,\s*(?:right|correct|yes|no|ok(?:ay)?|isn't it|is that (?:right|correct|it)|wasn't it|"
+    r"am i right|if i recall)\b[^?]{0,30}\Z"
+)
+NO_FOLLOWS = re.compile(r"\W{0,4}(?:no|nope|not)\b")
+NEW_QUESTION = re.compile(
+    r"[,;:—(]\s*(?:and |so |but |or )?(?:do|does|did|would|can|could|shall|should|will|are|is|was|were|"
+    r"anything|what|how|want|need|may|have|which|who|where|when|why)\b"
+)
+QUESTION_HEAD = re.compile(
+    r"\W*(?:and |so |but |or |well, )?(?:do|does|did|is|are|was|were|isn't|wasn't|could|would|should|can|"
+    r"may|you mean|maybe|perhaps|what|which)\b"
+)
+#: what may follow "or" without naming another value
+_NO_RIVAL = (
+    r"(?:so|something|did|is|do|was|am|are|at|if|you|i|we|whatever|whichever|rather|more|less|anything|"
+    r"should|would|could|can|shall|will|simply|"
+    r"thereabouts|wherever|it|that|just|in|as|to|when|maybe i|alias|aka|also)\b"
+)
+OR_WORD_RIGHT = re.compile(
+    rf"[\"')\]]*,?\s+or\s+(?:(?:maybe|perhaps|possibly|the|"
+    rf"a)\s+)*(?!{_NO_RIVAL})[\"']?[\w'-]+(?: [\w'-]+){{0,2}}[\"']?\s*(?:[.,;:!?)—\n]|\Z)"
+)
+OR_WORD_LEFT = re.compile(
+    r"\b(?:either|whether|between|maybe|perhaps|possibly|is|in|be|it's|at|to|"
+    r"was)\s+(?:[\w'-]+ ){1,3}or\s+(?:(?:maybe|perhaps|possibly|in|at|the)\s+)*[\"']*\Z|"
+    r"\A\W*[\w'-]+(?: [\w'-]+)? or [\"']*\Z"
+)

@@ -1,0 +1,98 @@
+"""Patterns for the ways to write one value: its words, a date, a time of day; and what another of its kind looks like.
+
+All take casefolded plain text, but for `shape_pattern`, which needs the case.
+"""
+
+from __future__ import annotations
+
+import re
+
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
+_MONTH = "|".join(f"{month[:3]}(?:{month[3:]})?" for month in _MONTHS)
+_DATES = (
+    re.compile(r"(?P<year>\d{4})-(?P<number>\d{2})-(?P<day>\d{2})"),
+    re.compile(rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?(?P<month>{_MONTH})\.?,?(?: (?P<year>\d{{4}}))?"),
+    re.compile(rf"(?P<month>{_MONTH})\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:,? (?P<year>\d{{4}}))?"),
+)
+CLOCK = re.compile(r"(\d{1,2})[:.h](\d{2})(?: ?([ap])\.?m\.?)?|(\d{1,2}) ?([ap])\.?m\.?")
+#: Capitalised at the start of a sentence, these are no names; most of them say how the name that follows is meant.
+NO_NAMES = re.compile(
+    "all|any|anything|anywhere|everything|everywhere|i|it|its|the|a|an|this|that|these|those|there|here|he|she|they|we|you|your|our|my|their|his|her|and|or|but|"
+    "so|if|is|are|was|were|be|been|not|no|yes|never|neither|nor|none|nothing|only|just|even|either|whether|both|"
+    "between|from|to|at|in|on|of|for|by|with|as|about|around|approximately|roughly|nearly|almost|previously|"
+    "originally|initially|formerly|earlier|before|once|first|firstly|old|older|prior|previous|former|original|"
+    "initial|past|now|currently|current|today|new|newer|latest|updated|revised|final|finally|corrected|"
+    "correction|actually|later|then|since|recent|recently|sorry|maybe|perhaps|possibly|instead|rather|unlike|"
+    "except|excluding|outdated|obsolete|superseded|do|does|did|have|has|had|can|could|will|would|should|may|"
+    "might|must|what|which|who|where|when|why|how|isn|wasn|don|didn|doesn|aren|couldn|changed|moved|switched|"
+    "replaced|raised|renamed|alternatively|according|based|also|still|code|city|value|answer|name"
+)
+
+
+def words_pattern(value: str) -> str:
+    """A pattern for a casefolded value: any white space between its words, thousands separators optional."""
+    has_digits = any(char.isdigit() for char in value)
+    parts = []
+    for part in value.split():
+        if re.fullmatch(r"\d{4,9}|\d{1,3}(?:,\d{3})+", part):
+            digits = part.replace(",", "")
+            head = len(digits) % 3 or 3
+            parts.append("[, ']?".join([digits[:head], *(digits[i : i + 3] for i in range(head, len(digits), 3))]))
+        elif has_digits:
+            parts.append(re.escape(part))
+        else:
+            parts.append(r"(?:[-\s]\s?)".join(map(re.escape, re.split(r"(?<=\w)-(?=\w)", part))))
+    joint = r"\s{1,2}" if has_digits or not all(part.isalnum() for part in value.split()) else r"(?:\s{1,2}|-)"
+    return joint.join(parts)
+
+
+def date_pattern(value: str) -> str:
+    """A pattern for every common way to write the date, or "" when the value is none."""
+    for form in _DATES:
+        found = form.fullmatch(value)
+        if not found:
+            continue
+        parts = found.groupdict()
+        month = int(parts["number"]) if "number" in parts else [m[:3] for m in _MONTHS].index(parts["month"][:3]) + 1
+        if not 1 <= month <= 12:
+            return ""
+        day, year, name = int(parts["day"]), parts["year"], _MONTHS[month - 1]
+        word = rf"{name[:3]}(?:{name[3:]})?\.?"
+        tail = rf"(?:,? {year})" + ("?" if "number" not in parts else "") if year else ""
+        first, last = rf"0?{day}(?:st|nd|rd|th)? (?:of )?{word}{tail}", rf"{word} 0?{day}(?:st|nd|rd|th)?{tail}"
+        return f"{first}|{last}" + (f"|{year}-{month:02}-{day:02}" if year else "")
+    return ""
+
+
+def clock_pattern(value: str) -> str:
+    """A pattern for a time of day in 24- and 12-hour form, or "" when the value is none."""
+    found = CLOCK.fullmatch(value)
+    if not found or (found[2] and "." in value and not found[3]):
+        return ""
+    hour, minute, half = int(found[1] or found[4]), found[2] or "00", found[3] or found[5]
+    if not 0 <= hour < 24 or int(minute) > 59:
+        return ""
+    hour = hour % 12 + (12 if half == "p" else 0) if half else hour
+    letter = "p" if hour >= 12 else "a"
+    minutes = rf"[:.]{minute}" if minute != "00" else r"(?:[:.]00)?"
+    twelve = rf"0?{hour % 12 or 12}{minutes} ?{letter}\.?m\b\.?"
+    if half is None and hour < 13 and not value.startswith("0"):  # "9:00" may have meant the evening
+        return rf"0?{hour}[:h]{minute}(?: ?[ap]\.?m\b\.?)?|{twelve}"
+    return rf"0?{hour}[:h]{minute}(?! ?[ap]\.?m\b)|{twelve}"
+
+
+def shape_pattern(value: str) -> re.Pattern[str] | None:
+    """What a rival of this value looks like: same runs of letters, digits and joints; a capitalised word for a name."""
+    if any(char.isdigit() for char in value) and " " not in value and len(value) <= 40:
+        runs = re.findall(r"[^\W\d_]+|\d+|[\W_]", value)
+        if len(runs) > 1:
+            kinds = [
+                r"[^\W\d_]{1,20}" if r[0].isalpha() else r"\d{1,20}" if r[0].isdigit() else re.escape(r) for r in runs
+            ]
+            return re.compile(rf"(?<![\w-]){''.join(kinds)}(?![\w-])", re.IGNORECASE)
+    if value[:1].isupper() and value.isalpha():
+        return re.compile(r"(?<![\w'-])[^\W\d_a-z][^\W\d_]{1,30}(?![\w-])")
+    return None
