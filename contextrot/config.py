@@ -82,9 +82,9 @@ class BenchConfig(BaseModel):
         Field(
             min_length=1, description="context strategies: names, or mappings such as '{type: fifo, keep: {turns: 4}}'"
         ),
-    ] = ["full", "fifo", "pinned"]
+    ] = ["full", {"type": "fifo", "keep": {"turns": 6}}, {"type": "pinned", "keep": {"turns": 6}}]
     turns: Annotated[int, Field(ge=1, description="turns of a session, instead of the scenario's own")] | None = None
-    repeats: Annotated[int, Field(ge=1, description="sessions for each scenario × strategy × model")] = 3
+    repeats: Annotated[int, Field(ge=1, description="sessions for each scenario × strategy × model")] = 5
     seed: Annotated[
         int, Field(ge=0, description="draws fact values and filler; the same seed replays the same script")
     ] = 0

@@ -7,8 +7,7 @@ results, linked by id. Units are kept up to date as messages arrive, so that no 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import Any, Literal, NamedTuple, overload
 
 from contextrot.errors import MalformedHistoryError
 from contextrot.messages import Message
@@ -16,8 +15,7 @@ from contextrot.messages import Message
 UnitKind = Literal["system", "user", "assistant", "tool_round"]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A message with its identity: where it stands and what a strategy may know about it.
 
     `tokens` is the counter's estimate. `pinned` means always in view. `standing` holds the texts of rules and facts
@@ -33,8 +31,7 @@ class Entry:
     tags: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(NamedTuple):
     """What may be cut as a whole. `indices` are positions in the log, ascending, not always adjacent."""
 
     indices: tuple[int, ...]
@@ -50,6 +47,7 @@ class Log(Sequence[Entry]):
     def __init__(self, count: Callable[[Message], int]) -> None:
         self._count = count
         self._entries: list[Entry] = []
+        self._messages: list[Message] = []
         self._units: list[Unit] = []
         self._unit_of: list[int] = []
         self._waiting: dict[str, int] = {}
@@ -71,6 +69,11 @@ class Log(Sequence[Entry]):
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self._entries)
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """The messages alone, in a list of their own: under `full` all of them go out at every call."""
+        return self._messages
 
     @property
     def units(self) -> Sequence[Unit]:
@@ -134,6 +137,7 @@ class Log(Sequence[Entry]):
             for call in message.tool_calls:
                 self._waiting[call.id] = unit
         self._entries.append(Entry(message, turn, tokens, pinned, standing, origin, tags))
+        self._messages.append(message)
         self._unit_of.append(unit)
         if standing or (pinned and message.role != "tool"):
             self._standing.append(index)
@@ -144,10 +148,30 @@ class Log(Sequence[Entry]):
             self.last_assistant = index
         return index
 
+    def supersede(self, index: int, statement: str) -> None:
+        """What the message at `index` stated holds no longer: it is not repeated, and not pinned for its sake.
+
+        The message stays in the log as it is; a strategy may evict it from now on. A small model that sees the old value
+        pinned above the new one answers with the old one.
+        """
+        entry = self._entries[index]
+        standing = tuple(text for text in entry.standing if text != statement)
+        pinned = entry.pinned and bool(standing)
+        self._entries[index] = entry._replace(standing=standing, pinned=pinned)
+        number = self._unit_of[index]
+        unit = self._units[number]
+        if entry.pinned and not any(self._entries[k].pinned for k in unit.indices):
+            self._units[number] = unit._replace(pinned=False)
+            if unit.kind != "system":
+                self._always.remove(number)
+        if not standing and not pinned and index in self._standing:
+            self._standing.remove(index)
+
     def fork(self) -> Log:
         """A branch that starts with the same entries; what is appended to one is never seen by the other."""
         branch = Log(self._count)
         branch._entries = self._entries.copy()
+        branch._messages = self._messages.copy()
         branch._units = self._units.copy()
         branch._unit_of = self._unit_of.copy()
         branch._waiting = self._waiting.copy()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import orjson
 
@@ -79,13 +79,13 @@ class Message:
         raw.update(self.extra)
         return raw
 
-    @cached_property
+    @property
     def text(self) -> str:
         """The readable text: the content itself, or the text parts of a list of parts, joined by newlines."""
-        if self.content is None:
-            return ""
         if isinstance(self.content, str):
             return self.content
+        if self.content is None:
+            return ""
         return "\n".join(
             str(part["text"]) for part in self.content if isinstance(part, Mapping) and part.get("text") is not None
         )
@@ -121,14 +121,16 @@ def tool_result(call_id: str, text: str) -> Message:
     return Message("tool", text, tool_call_id=call_id)
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(NamedTuple):
     """Tokens as the provider counted them, and the price in USD. None means the provider did not say."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int | None = None
     cost: float | None = None
+
+
+NOT_COUNTED = Usage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,13 +157,13 @@ class Reply:
     finish_reason: str | None = None
     reasoning: str | None = None
     refusal: str | None = None
-    usage: Usage = Usage()
+    usage: Usage = NOT_COUNTED
     model: str | None = None
     latency: float = 0.0
 
     @classmethod
     def from_dict(cls, raw: str | Mapping[str, Any]) -> Reply:
-        """Read a reply as users write it: plain text, or ``{content, tool_calls, finish_reason, reasoning, refusal}``."""
+        """A reply as users write it: plain text, or ``{content, tool_calls, finish_reason, reasoning, refusal}``."""
         if isinstance(raw, str):
             return cls(content=raw, finish_reason="stop")
         content = raw.get("content")

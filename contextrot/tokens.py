@@ -21,6 +21,7 @@ MESSAGE_OVERHEAD = 4
 LETTERS_PER_TOKEN = 6
 _SIGNS = bytes(code for code in range(33, 127) if not chr(code).isalnum())
 _DIGITS = b"0123456789"
+_BLANKS = b" \t\n\r\v\f"
 _TO_BLANK = bytes(32 if code in _SIGNS or code in _DIGITS else code for code in range(256))
 # Scripts written without blanks (CJK, kana, Hangul, Thai) count about one token a character.
 _DENSE = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
@@ -41,8 +42,7 @@ def estimate(text: str) -> int:
         without_signs = raw.translate(None, _SIGNS)
         without_digits = without_signs.translate(None, _DIGITS)
         signs, digits = len(raw) - len(without_signs), len(without_signs) - len(without_digits)
-        words = raw.translate(_TO_BLANK).split()
-        letters, count = sum(map(len, words)), len(words)
+        letters, count = len(without_digits.translate(None, _BLANKS)), len(raw.translate(_TO_BLANK).split())
     else:
         rest, dense = _DENSE.subn(" ", text)
         found = _WORD.findall(rest)

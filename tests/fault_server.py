@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -145,3 +146,26 @@ async def running() -> AsyncIterator[FaultServer]:
         yield server
     finally:
         await runner.cleanup()
+
+
+@contextmanager
+def serving() -> Iterator[FaultServer]:
+    """The same server in a thread of its own, for tests that ask it from another process."""
+    started, stop = threading.Event(), asyncio.Event()
+    found: list[tuple[FaultServer, asyncio.AbstractEventLoop]] = []
+
+    async def serve() -> None:
+        async with running() as server:
+            found.append((server, asyncio.get_running_loop()))
+            started.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
+    thread.start()
+    assert started.wait(30)
+    server, loop = found[0]
+    try:
+        yield server
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(30)

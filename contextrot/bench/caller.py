@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from contextrot.bench.gate import Gate
 from contextrot.bench.plan import Plan, seed_of
 from contextrot.bench.store import Record, SessionFile
 from contextrot.errors import ContextOverflowError, ModelError
-from contextrot.messages import Message, Reply, ToolCall, Usage
+from contextrot.messages import NOT_COUNTED, Message, Reply, ToolCall, Usage
 from contextrot.models.base import Call, Truth
 from contextrot.models.roles import normalise
+from contextrot.outcomes import Status
 from contextrot.strategies.base import View
 from contextrot.tokens import Drift, TokenCounter
 
@@ -25,8 +26,7 @@ class Listener(Protocol):
         """One more call is answered."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """A reply with what the record says of the call: its number, and the tokens and occupancy of its prompt."""
 
     reply: Reply
@@ -45,21 +45,24 @@ def outcome_of(reply: Reply) -> str:
 
 def _stored_view(view: View, view_hash: str) -> Record:
     """A view as ranges into the log plus the messages the strategy made (docs/run-directory.md)."""
-    ranges: list[list[int]] = []
+    runs = view.manifest.runs
+    ranges = [[start, end] for status, start, end in runs if status is Status.VERBATIM]
     made: list[list[Any]] = []
-    for position, source in enumerate(view.sources):
-        if source is None:
-            made.append([position, view.messages[position].to_dict()])
-        elif ranges and ranges[-1][1] == source:
-            ranges[-1][1] = source + 1
-        else:
-            ranges.append([source, source + 1])
-    manifest = [[status.value, start, end] for status, start, end in view.manifest.runs]
+    if sum(end - start for start, end in ranges) != len(view.messages):
+        ranges = []
+        for position, source in enumerate(view.sources):
+            if source is None:
+                made.append([position, view.messages[position].to_dict()])
+            elif ranges and ranges[-1][1] == source:
+                ranges[-1][1] = source + 1
+            else:
+                ranges.append([source, source + 1])
+    manifest = [[status.value, start, end] for status, start, end in runs]
     return {"ranges": ranges, "made": made, "manifest": manifest, "tokens": view.tokens, "hash": view_hash}
 
 
 class Caller:
-    """Makes the calls of one session and writes their records. Holds what the session learns of the model's counting."""
+    """Makes the calls of one session and writes their records. Holds what it learns of the model's counting."""
 
     def __init__(self, plan: Plan, gate: Gate, file: SessionFile, counter: TokenCounter, listener: Listener) -> None:
         self.plan = plan
@@ -69,8 +72,8 @@ class Caller:
         self.listener = listener
         self.drift = Drift()
         self.calls = 0
-        self.key = plan.key
-        self._tool_tokens = counter.tools(plan.script.tools)
+        self.script = plan.script
+        self._tool_tokens = counter.tools(self.script.tools)
 
     def budget(self) -> int:
         """Tokens a view's messages may take now, in the counter's unit: window less reply, less tool schemas."""
@@ -97,6 +100,27 @@ class Caller:
         view_hash = blake2b(b"".join([message.digest for message in messages]), digest_size=12).hexdigest()
         tokens = view.tokens if view is not None else sum(map(self.counter.message, messages))
         estimated = tokens + (self._tool_tokens if with_tools else 0)
+        prompt_estimate = round(estimated * self.drift.scale)
+        known = self.file.recorded_call(view_hash)
+        if known is not None:
+            reply, error = _revive(known)
+            attempts = known["attempts"]
+        else:
+            call = Call(
+                messages=normalise(messages, plan.model.roles),
+                tools=self.script.tools if with_tools else (),
+                max_tokens=max_tokens or settings.max_tokens,
+                temperature=settings.temperature,
+                seed=seed_of(plan.seed, plan.scenario, plan.repeat, turn, branch, purpose, round_),
+                session=plan.key,
+                timeout=settings.timeout,
+                hint=hint,
+            )
+            reply, error, attempts = await self._ask_model(call, number)
+        usage = reply.usage if reply is not None else NOT_COUNTED
+        occupancy = (usage.prompt_tokens or prompt_estimate) / settings.window
+        # A branch is thrown away, and what it teaches about counting with it: the main line must not depend on probes.
+        drift = Drift(self.drift.scale) if branch or not with_tools else self.drift
         record: Record = {
             "t": "call",
             "n": number,
@@ -106,35 +130,11 @@ class Caller:
             "view": _stored_view(view, view_hash)
             if view is not None
             else {"messages": [message.to_dict() for message in messages], "hash": view_hash},
-            "prompt_estimate": round(estimated * self.drift.scale),
+            "prompt_estimate": prompt_estimate,
             "prefix_reuse": reuse,
-        }
-        known = self.file.recorded_call(view_hash)
-        if known is not None:
-            reply, error = _revive(known)
-            attempts = known["attempts"]
-        else:
-            call = Call(
-                messages=normalise(messages, plan.model.roles),
-                tools=plan.script.tools if with_tools else (),
-                max_tokens=max_tokens or settings.max_tokens,
-                temperature=settings.temperature,
-                seed=seed_of(plan.seed, plan.script.scenario, plan.repeat, turn, branch, purpose, round_),
-                session=self.key,
-                timeout=settings.timeout,
-                hint=hint,
-            )
-            reply, error, attempts = await self._ask_model(call, number)
-        usage = reply.usage if reply is not None else Usage()
-        if usage.prompt_tokens:
-            record["occupancy"], record["occupancy_source"] = usage.prompt_tokens / settings.window, "usage"
-        else:
-            record["occupancy"] = record["prompt_estimate"] / settings.window
-            record["occupancy_source"] = "estimate"
-        # A branch is thrown away, and what it teaches about counting with it: the main line must not depend on probes.
-        drift = Drift(self.drift.scale) if branch or not with_tools else self.drift
-        record["token_drift"] = drift.learn(usage.prompt_tokens, estimated)
-        record |= {
+            "occupancy": occupancy,
+            "occupancy_source": "usage" if usage.prompt_tokens else "estimate",
+            "token_drift": drift.learn(usage.prompt_tokens, estimated),
             "reply": None if reply is None else stored_reply(reply),
             "usage": {
                 "prompt_tokens": usage.prompt_tokens,
@@ -153,7 +153,7 @@ class Caller:
         if error is not None:
             raise error
         assert reply is not None
-        return Answer(reply, number, record["occupancy"])
+        return Answer(reply, number, occupancy)
 
     async def _ask_model(self, call: Call, number: int) -> tuple[Reply | None, ModelError | None, int]:
         try:
@@ -164,8 +164,8 @@ class Caller:
         price, usage = self.gate.model.price, reply.usage
         if usage.cost is None and price and usage.prompt_tokens is not None and usage.completion_tokens is not None:
             cost = price.cost(usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens or 0)
-            reply = replace(reply, usage=replace(usage, cost=cost))
-        # What the model repeats of a secret is replaced before it enters the log, so that the record and a replay agree.
+            reply = replace(reply, usage=usage._replace(cost=cost))
+        # What the model repeats of a secret is replaced before it enters the log: the record and a replay then agree.
         if reply.content is not None and (content := self.file.redact.text(reply.content)) != reply.content:
             reply = replace(reply, content=content)
         if reply.tool_calls:

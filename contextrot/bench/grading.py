@@ -1,4 +1,4 @@
-"""From a reply to a verdict record: the check's outcome, whether its evidence was in view, and so the cause of a failure.
+"""From a reply to a verdict record: the check's outcome, whether its evidence was in view, so the cause of a failure.
 
 The cause is decided by code from what was sent, before any judge (DESIGN §2): the rule's own text or the fact's value
 absent from the view is `lost`, present is `ignored`. `incapable` needs the ceiling control and is decided over the run.
@@ -34,8 +34,8 @@ def mentions(text: str, evidence: str) -> bool:
 def in_view(view: View, subject: Subject | None) -> bool | None:
     """True when the subject's evidence stands in the sent messages; None when nothing stated is tested.
 
-    In messages the strategy made white space may differ (a summary reflows text); words may not: a paraphrase is not the
-    rule's own text.
+    In messages the strategy made white space may differ (a summary reflows text); words may not: a paraphrase is not
+    the rule's own text.
     """
     if subject is None:
         return None
@@ -52,8 +52,10 @@ def merge_rounds(replies: Sequence[Reply], check: Check) -> Reply:
     A check on tool calls looks at calls that were made whole, so a later text that was cut off does not void them.
     """
     last = replies[-1]
+    if len(replies) == 1:
+        return last
     calls = tuple(call for reply in replies for call in reply.tool_calls)
-    finish = "tool_calls" if check.reads_tool_calls and len(replies) > 1 and calls else last.finish_reason
+    finish = "tool_calls" if check.reads_tool_calls and calls else last.finish_reason
     return replace(last, tool_calls=calls if check.reads_tool_calls else last.tool_calls, finish_reason=finish)
 
 

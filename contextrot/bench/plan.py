@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
 import orjson
 
 from contextrot.models.base import ModelSpec
+from contextrot.scenario.schema import HistoryArm
 from contextrot.scenario.script import Script
 from contextrot.strategies.base import Strategy
 
@@ -41,12 +44,19 @@ class Settings:
     timeout: float = 120.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
-    """One session: a script, a strategy (None: the agent has its own memory, or a control session) and a model."""
+    """One session: a script, a strategy (None: the agent has its own memory, or a control session) and a model.
 
-    script: Script
+    The script is expanded when it is first asked for, so that thousands of sessions can be named, and found finished,
+    before a word of them is made. `expansion` gives the same script every time; the plans of one repeat share it.
+    """
+
+    scenario: str
     scenario_hash: str
+    turns: int
+    history: HistoryArm
+    expansion: Callable[[], Script]
     model: ModelSpec
     strategy: Strategy | None
     strategy_label: str
@@ -57,26 +67,31 @@ class Plan:
     control: bool = False
 
     @property
+    def script(self) -> Script:
+        """What this session says. Raises `ScenarioError` as `expand` does."""
+        return self.expansion()
+
+    @cached_property
     def model_hash(self) -> str:
         """Identifies the model with the parameters that change what it answers."""
         spec = self.model
         return digest([spec.id, dict(spec.params), dict(spec.engine), spec.base_url, spec.roles])
 
-    @property
+    @cached_property
     def strategy_hash(self) -> str:
         """Identifies the strategy with its parameters."""
         return digest(self.strategy.model_dump(mode="json") if self.strategy else self.strategy_label)
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Name of the session's file: readable first, then a hash of all that makes it another session."""
         settings = self.settings
         identity = [
-            self.script.scenario, self.scenario_hash, self.model.label, self.model_hash, self.strategy_label,
-            self.strategy_hash, self.repeat, self.seed, self.script.history, len(self.script.turns), settings.window,
+            self.scenario, self.scenario_hash, self.model.label, self.model_hash, self.strategy_label,
+            self.strategy_hash, self.repeat, self.seed, self.history, self.turns, settings.window,
             settings.max_tokens, settings.temperature, self.control,
         ]  # fmt: skip
-        names = (slug(self.script.scenario, 40), slug(self.model.label, 40), slug(self.strategy_label, 40))
+        names = (slug(self.scenario, 40), slug(self.model.label, 40), slug(self.strategy_label, 40))
         return "--".join((*names, f"r{self.repeat:03d}", digest(identity)))
 
     def head(self) -> dict[str, Any]:
@@ -85,7 +100,7 @@ class Plan:
             "t": "head",
             "v": 1,
             "key": self.key,
-            "scenario": self.script.scenario,
+            "scenario": self.scenario,
             "scenario_hash": self.scenario_hash,
             "model": self.model.label,
             "model_id": self.model.id,
@@ -93,8 +108,8 @@ class Plan:
             "strategy_hash": self.strategy_hash,
             "repeat": self.repeat,
             "seed": self.seed,
-            "history": self.script.history,
-            "turns": len(self.script.turns),
+            "history": self.history,
+            "turns": self.turns,
             "window": self.settings.window,
             "window_source": self.settings.window_source,
             "simulated": self.simulated,

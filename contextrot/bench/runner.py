@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import platform
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Protocol
@@ -27,6 +29,7 @@ from contextrot.messages import Usage
 from contextrot.models import AgentModel, Model, create_model, prepare
 from contextrot.outcomes import Ended
 from contextrot.scenario import Scenario, expand, load_scenarios
+from contextrot.scenario.script import Script
 from contextrot.strategies import Strategy, load_strategy, strategy_label
 from contextrot.tokens import TokenCounter
 
@@ -77,25 +80,24 @@ class Matrix:
 
     def plans(self) -> Iterator[Plan]:
         """Every session, repeats outermost: when a run is cut short, what is there is balanced."""
+        # The first repeat is expanded here: it tells what has controls, and a fault of the script shows before a call.
+        controlled = {s.id: bool(self._expand(s, 0).controls) and self.config.controls for s in self.scenarios}
         for repeat in range(self.config.repeats):
             for scenario in self.scenarios:
-                script = expand(
-                    scenario,
-                    seed=self.config.seed,
-                    repeat=repeat,
-                    turns=self.config.turns,
-                    history=self.config.history,
-                )
+                expansion = cache(partial(self._expand, scenario, repeat))
                 for model in self.models:
                     kinds: list[tuple[str, Strategy | None]] = list(self.strategies)
                     if isinstance(model, AgentModel):
                         kinds = [(OWN_MEMORY, None)]
-                    if self.config.controls and script.controls:
+                    if controlled[scenario.id]:
                         kinds = [(CONTROL, None), *kinds]
                     for label, strategy in kinds:
                         yield Plan(
-                            script=script,
+                            scenario=scenario.id,
                             scenario_hash=scenario.content_hash,
+                            turns=self.config.turns or scenario.session.turns,
+                            history=self.config.history or scenario.session.history,
+                            expansion=expansion,
                             model=model.spec,
                             strategy=strategy,
                             strategy_label=label,
@@ -105,6 +107,10 @@ class Matrix:
                             simulated=model.simulated,
                             control=label == CONTROL,
                         )
+
+    def _expand(self, scenario: Scenario, repeat: int) -> Script:
+        config = self.config
+        return expand(scenario, seed=config.seed, repeat=repeat, turns=config.turns, history=config.history)
 
 
 def load_matrix(config: BenchConfig) -> Matrix:
@@ -162,14 +168,16 @@ async def run(
     await settle(matrix)
     manifest = _manifest(matrix, directory, command)
     plans = list(matrix.plans())
-    todo = [plan for plan in plans if directory.ended(plan.key) not in FINAL_ENDS]
-    manifest["sessions"] = len(plans)
+    todo = deque(plan for plan in plans if directory.ended(plan.key) not in FINAL_ENDS)
+    sessions, finished = len(plans), len(plans) - len(todo)
+    del plans  # a plan holds its script from its first use on: it must not outlive its session
+    manifest["sessions"] = sessions
     if not todo and manifest.get("status") == "completed":
-        progress.on_start(len(plans), len(plans))
+        progress.on_start(sessions, sessions)
         return manifest
     manifest["status"] = "running"
     directory.write_manifest(manifest)
-    progress.on_start(len(plans), len(plans) - len(todo))
+    progress.on_start(sessions, finished)
     try:
         await _run_all(matrix, todo, directory, progress)
         manifest["status"] = "completed"
@@ -187,7 +195,8 @@ async def run(
     return manifest
 
 
-async def _run_all(matrix: Matrix, todo: list[Plan], directory: RunDirectory, progress: Progress) -> None:
+async def _run_all(matrix: Matrix, todo: deque[Plan], directory: RunDirectory, progress: Progress) -> None:
+    """Run the sessions, and take each from `todo` when it starts."""
     config = matrix.config
     hints = Hints()
     by_label = {model.spec.label: model for model in matrix.models}
@@ -205,10 +214,10 @@ async def _run_all(matrix: Matrix, todo: list[Plan], directory: RunDirectory, pr
         label: TokenCounter(None if isinstance(model, AgentModel) else model.count_tokens)
         for label, model in by_label.items()
     }
-    waiting = iter(todo)
 
     async def worker() -> None:
-        for plan in waiting:
+        while todo:
+            plan = todo.popleft()
             label = plan.model.label
             file = directory.session(plan.key).open()
             try:

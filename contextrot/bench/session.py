@@ -68,8 +68,9 @@ class Session:
         self.plan, self.script, self.caller = caller.plan, caller.plan.script, caller
         self.strategy, self.hints = strategy, hints
         self.main = Line(Log(caller.counter.message))
-        #: tokens of the log right after each rule or fact was (last) stated
+        #: tokens of the log right after each rule or fact was (last) stated, and where in the log it stands
         self.stated_at: dict[str, int] = {}
+        self.stands_at: dict[str, tuple[int, str]] = {}
         self.last_violation: int | None = None
         self.turn = 0
 
@@ -219,6 +220,9 @@ class Session:
         standing = tuple(subject.statement for subject in states if subject.pinned or subject.kind == "constraint")
         index = line.log.append(message, turn=self.turn, pinned=pinned, standing=standing, origin=origin, tags=tags)
         for subject in states:
+            if subject.id in self.stands_at:
+                line.log.supersede(*self.stands_at[subject.id])
+            self.stands_at[subject.id] = (index, subject.statement)
             self.stated_at[subject.id] = line.log.tokens
         record: Record = {
             "t": "msg",
@@ -274,6 +278,10 @@ def prefix_reuse(previous: View | None, view: View) -> float | None:
     """Share of the view that repeats the beginning of the previous one: the predictor of cache hits. In messages."""
     if previous is None or not view.messages:
         return None
+    shared = len(previous.messages)
+    # The usual case, the same view with more behind it, is told by one comparison of the same objects.
+    if view.messages[:shared] == previous.messages:
+        return shared / len(view.messages)
     shared = 0
     for old, new in zip(previous.messages, view.messages, strict=False):
         if old is not new and old.digest != new.digest:

@@ -38,7 +38,7 @@ def _said_plainly(path: Path) -> Iterator[None]:
 
 def _plainly(error: OSError, path: Path) -> StoreError:
     """The operating system's refusal as a sentence."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return StoreError(
             f"the disk is full; what was recorded before is intact in {path}. Free some space and run the same command "
             "again to go on"
@@ -166,7 +166,9 @@ class SessionFile:
                     self._recorded.append(record)
                     keep = end
             self._file = self.path.open("ab", buffering=0)
-            self._file.truncate(keep)
+            # Only when there is something to cut: ext4 and xfs wait for the disk when a truncated file is closed.
+            if self._file.tell() > keep:
+                self._file.truncate(keep)
         return self
 
     @staticmethod
@@ -215,8 +217,8 @@ class SessionFile:
     def emit(self, record: Record) -> None:
         """Append one record, or find it already there.
 
-        Records follow from the replies before them, so they are written with the next call's or the end's, in one system
-        call: what a kill loses of them is made again by replay, and no answered call is ever lost.
+        Records follow from the replies before them, so they are written with the next call's or the end's, in one
+        system call: what a kill loses of them is made again by replay, and no answered call is ever lost.
         """
         if self._recorded:
             known = self._recorded.popleft()

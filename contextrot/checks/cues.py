@@ -109,7 +109,7 @@ BOUND_LEFT = re.compile(
     r"(?:(?<!-)>=?|<=?|~|±|"
     r"(?<![^\W_])(?:(?<!told me )(?<!told you )(?<!asked )(?<!asking )(?<!asked me )"
     r"(?<!talked )(?<!talking )(?<!spoke )(?<!know )(?<!reminded me )about|"
-    r"around|approximately|approx\.?|roughly|nearly|almost|circa|ca\.?|some|at (?:least|most|minimum|"
+    r"around|approximately|approx\.?|roughly|nearly|almost|circa|ca\.?|c\.|some|at (?:least|most|minimum|"
     r"maximum|the (?:least|most))|"
     r"(?:no |not )?(?:more|less|fewer|greater|bigger|larger|smaller|higher|lower|later|"
     r"earlier) than(?: or equal to)?|over|"

@@ -43,7 +43,8 @@ def grade(check: Check, reply: Reply, facts: Facts | None = None) -> Verdict:
     if not shown and not check.reads_tool_calls:
         return Verdict(Outcome.NOT_EXERCISED, "the reply only calls tools; there is no text to check")
 
-    reply = replace(reply, content=answer or "")
+    if reply.content != (answer or ""):
+        reply = replace(reply, content=answer or "")
     verdict = check.grade(reply, facts or {})
     if verdict.outcome is Outcome.FAIL and not reply.tool_calls and is_refusal(reply.text):
         return replace(verdict, reason=f"the model refused: {verdict.reason}")

@@ -105,7 +105,7 @@ def _metaschema_faults(schema: Mapping[str, Any]) -> Iterator[str]:
 
 def _keyword_faults(schema: Mapping[str, Any]) -> Iterator[str]:
     known = sorted(_vocabulary())
-    for at, part in _subschemas(schema, "$"):
+    for at, part, _ in _subschemas(schema):
         for key, value in part.items():
             if key in _WITHOUT_EFFECT:
                 yield f"has `{key}` at {at}, which has no effect in draft 2020-12; {_WITHOUT_EFFECT[key]}"
@@ -134,7 +134,7 @@ def _reference_faults(schema: Mapping[str, Any]) -> Iterator[str]:
 
     registry = _published().with_resource("", DRAFT202012.create_resource(schema))
     resolvers = {"$": registry.resolver_with_root(DRAFT202012.create_resource(schema))}
-    for at, part, above in _nested(schema):
+    for at, part, above in _subschemas(schema):
         resolver = resolvers[at] = resolvers[above].in_subresource(DRAFT202012.create_resource(part))
         for key in ("$ref", "$dynamicRef"):
             reference = part.get(key)
@@ -154,32 +154,24 @@ def _reference_faults(schema: Mapping[str, Any]) -> Iterator[str]:
                 yield f"has the {key} `{reference}` at {at}, which does not lead to a schema"
 
 
-def _nested(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], str]]:
-    """Every subschema with its place and the place of the one around it, outer ones first."""
-    places = ["$"]
-    for at, part in _subschemas(schema, "$"):
-        while not at.startswith(places[-1]) and len(places) > 1:
-            places.pop()
-        above = next((place for place in reversed(places) if at != place and at.startswith(place)), "$")
-        places.append(at)
-        yield at, part, above
+def _subschemas(schema: Any, at: str = "$", above: str = "$") -> Iterator[tuple[str, Mapping[str, Any], str]]:
+    """The schema and all schemas within it: place, schema, place of the one around it; outer ones come first.
 
-
-def _subschemas(schema: Any, at: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The schema and all schemas within it, with their places; boolean schemas have nothing to look at."""
+    Boolean schemas have nothing to look at.
+    """
     if not isinstance(schema, Mapping):
         return
-    yield at, schema
+    yield at, schema, above
     for key in _ONE:
-        yield from _subschemas(schema.get(key), f"{at}.{key}")
+        yield from _subschemas(schema.get(key), f"{at}.{key}", at)
     for key in _LIST:
         parts = schema.get(key)
         for index, part in enumerate(parts if isinstance(parts, (list, tuple)) else ()):
-            yield from _subschemas(part, f"{at}.{key}[{index}]")
+            yield from _subschemas(part, f"{at}.{key}[{index}]", at)
     for key in _MAP:
         parts = schema.get(key)
         for name, part in parts.items() if isinstance(parts, Mapping) else ():
-            yield from _subschemas(part, f"{at}.{key}.{name}")
+            yield from _subschemas(part, f"{at}.{key}.{name}", at)
 
 
 def _published() -> Any:

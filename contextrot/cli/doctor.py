@@ -57,21 +57,26 @@ def _model(entry: ModelEntry) -> dict[str, str]:
     import asyncio
 
     from contextrot.errors import ContextrotError
-    from contextrot.models import create_model, prepare
+    from contextrot.models import create_model, missing_key, prepare
 
     row = {"model": entry.label or entry.id, "window": "unknown", "price": "unknown", "state": "ready"}
     try:
         model = create_model(entry.to_spec())
-
-        async def look() -> None:
-            try:
-                await prepare(model, fetch=False)
-            finally:
-                await model.close()
-
-        asyncio.run(look())
     except ContextrotError as error:
         return row | {"state": str(error)}
+
+    async def look() -> str:
+        try:
+            # A server is asked for its window; weights are not loaded and litellm is not imported for a look.
+            if entry.id.startswith("endpoint/"):
+                await prepare(model)
+        except ContextrotError as error:
+            return str(error)
+        finally:
+            await model.close()
+        return missing_key(model.spec) or "ready"
+
+    row["state"] = asyncio.run(look())
     window, price = model.window, model.price
     return row | {
         "window": f"{window:,} tokens" if window else "unknown: set window",

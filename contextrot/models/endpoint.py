@@ -13,7 +13,6 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 from urllib.request import getproxies, proxy_bypass
 
@@ -110,7 +109,7 @@ class EndpointModel:
         latency = time.perf_counter() - started
         if response.status != 200:
             return self._refused(response.status, response.headers, payload, latency)
-        return replace(read_completion(payload, where=self._where, model=self.name), latency=latency)
+        return read_completion(payload, where=self._where, model=self.name, latency=latency)
 
     def body(self, call: Call) -> bytes:
         """The request body: the messages as they were encoded when they were made, then the settings of this call."""
@@ -121,8 +120,12 @@ class EndpointModel:
         # A parameter set to null by the user is left out: some servers refuse what they do not know.
         tail = orjson.dumps({key: value for key, value in {**settings, **params}.items() if value is not None})
         tools = b',"tools":' + self._encoded(call.tools) if call.tools else b""
-        messages = b",".join([message.wire for message in call.messages])
-        return b"".join((self._head, messages, b"]", tools, b"," if len(tail) > 2 else b"", tail[1:]))
+        settled = b"".join((b"]", tools, b"," if len(tail) > 2 else b"", tail[1:]))
+        # One join for all of it: the messages are most of the body, and are copied once only.
+        pieces = [message.wire for message in call.messages] or [b""]
+        pieces[0] = self._head + pieces[0]
+        pieces[-1] += settled
+        return b",".join(pieces)
 
     async def discover(self) -> int | None:
         """The window in tokens as the server states it (vLLM and gateways in `/v1/models`, llama.cpp in `/props`).

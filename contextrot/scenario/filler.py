@@ -10,7 +10,7 @@ import math
 import random
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from itertools import count
+from hashlib import blake2b
 
 from contextrot.scenario.filler_texts import NOTES, SMALL_TALK, TICKETS, Kind
 from contextrot.tokens import estimate
@@ -36,17 +36,47 @@ def generate(kind: str, key: str, index: int, tokens: int = DEFAULT_TOKENS) -> t
     """
     material = KINDS[kind]
     words = _words(material, key, index)
-    rng = random.Random(f"{kind}:{key}:{index}")
-    # The first template that leaves room: long combinations of words do not fit the smallest sizes with every one.
-    texts = [material.openings[k].format(*words) for k in _walk(rng, len(material.openings))]
-    opening = next((text for text in texts if estimate(text) <= tokens), None) or min(texts, key=estimate)
-    reply = rng.choice(material.replies).format(*words)
-    return _fill(opening, material, rng, tokens), f"{_sentence(reply)} {rng.choice(material.reply_ends)}"
+    draws = _Draws(f"{kind}:{key}:{index}")
+    opening = _opening(material, words, draws, tokens)
+    reply = draws.one_of(material.replies).format(*words)
+    return _fill(opening, material, draws, tokens), f"{_sentence(reply)} {draws.one_of(material.reply_ends)}"
+
+
+class _Draws:
+    """Numbers drawn from digests of a name: to seed a `random.Random` costs more than the ten that a turn needs."""
+
+    def __init__(self, name: str) -> None:
+        self._seed = name.encode()
+        self._pool = 0
+
+    def below(self, size: int) -> int:
+        """A number from 0 to `size - 1`."""
+        if self._pool < 1 << 32:
+            self._seed = blake2b(self._seed).digest()
+            self._pool = int.from_bytes(self._seed, "big")
+        self._pool, drawn = divmod(self._pool, size)
+        return drawn
+
+    def one_of(self, texts: tuple[str, ...]) -> str:
+        """One of the texts."""
+        return texts[self.below(len(texts))]
+
+    def walk(self, size: int) -> Iterator[int]:
+        """Every index below `size` once, in an order drawn with two numbers instead of a whole shuffle."""
+        start, strides = self.below(size), _strides(size)
+        stride = strides[self.below(len(strides))]
+        return ((start + k * stride) % size for k in range(size))
+
+
+@cache
+def _strides(size: int) -> list[int]:
+    """The steps that visit every index below `size`: those prime to it."""
+    return [step for step in range(1, size + 1) if math.gcd(step, size) == 1]
 
 
 def _words(material: Kind, key: str, index: int) -> tuple[str, ...]:
     """One word from every slot. Steps through all combinations in a keyed order, so none comes twice before all did."""
-    total = math.prod(len(slot) for slot in material.slots)
+    total = math.prod(map(len, material.slots))
     start, stride = _order(total, key)
     position = (start + index * stride) % total
     words = []
@@ -65,36 +95,46 @@ def _order(total: int, key: str) -> tuple[int, int]:
     return start, stride
 
 
-def _walk(rng: random.Random, size: int) -> Iterator[int]:
-    """Every index below `size` once, in an order drawn with two numbers instead of a whole shuffle."""
-    start = int(rng.random() * size)
-    stride = next(step for step in (int(rng.random() * size) for _ in count()) if math.gcd(step, size) == 1)
-    return ((start + k * stride) % size for k in range(size))
+def _opening(material: Kind, words: tuple[str, ...], draws: _Draws, tokens: int) -> tuple[int, str]:
+    """The first opening drawn that leaves room, else the shortest: long words do not fit small sizes with every one."""
+    tried = []
+    for drawn in draws.walk(len(material.openings)):
+        opening = _measured(_sentence(material.openings[drawn].format(*words)))
+        if opening[0] <= tokens:
+            return opening
+        tried.append(opening)
+    return min(tried)
 
 
-def _fill(opening: str, material: Kind, rng: random.Random, tokens: int) -> str:
+def _fill(opening: tuple[int, str], material: Kind, draws: _Draws, tokens: int) -> str:
     """The opening and details up to `tokens`, ended by the closer that comes nearest to what is left."""
-    parts = [_sentence(opening)]
-    left = tokens - estimate(parts[0])
-    details, closers = _sized(material.details), _sized(material.closers)
-    longest = closers[-1][0]
-    deck = _walk(rng, len(details))
+    parts = [opening[1]]
+    left = tokens - opening[0]
+    details, longest = _sized(material.details), _sized(material.closers)[-1][0]
+    deck = draws.walk(len(details))
     while left > longest:
         drawn = next(deck, None)
         if drawn is None:
             # A long turn goes on to another matter rather than say the same things twice in a row.
-            deck = _walk(rng, len(details))
-            words = [rng.choice(slot) for slot in material.slots]
-            size, text = _measured("\n\n" + _sentence(rng.choice(material.openings).format(*words)))
+            deck = draws.walk(len(details))
+            words = map(draws.one_of, material.slots)
+            size, text = _measured("\n\n" + _sentence(draws.one_of(material.openings).format(*words)))
         else:
             size, text = details[drawn]
         if size <= left:
             parts.append(text)
             left -= size
-    closer = min(closers, key=lambda sized: abs(sized[0] - left))
-    if abs(closer[0] - left) < left:
-        parts.append(closer[1])
+    closer = _closer(material.closers, left)
+    if closer is not None:
+        parts.append(closer)
     return " ".join(parts).replace(" \n", "\n")
+
+
+@lru_cache(maxsize=4096)
+def _closer(closers: tuple[str, ...], left: int) -> str | None:
+    """The closer whose size is nearest to the tokens left; None when no closer at all is nearer."""
+    size, text = min(_sized(closers), key=lambda sized: abs(sized[0] - left))
+    return text if abs(size - left) < left else None
 
 
 def _measured(text: str) -> tuple[int, str]:

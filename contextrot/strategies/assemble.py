@@ -42,7 +42,7 @@ def must_keep(log: Log, request: Request) -> Must:
     unseen = set(log.open_units)
     spoken = -1 if log.last_assistant is None else log.last_assistant
     for index in range(len(log) - 1, spoken, -1):
-        if log[index].message.role == "tool":
+        if log.messages[index].role == "tool":
             unseen.add(log.unit_of(index))
     current -= always
     unseen -= always
@@ -159,7 +159,7 @@ def assemble(
             sources.append(None)
         stand_in = stand_ins.get(index)
         if stand_in is None:
-            messages.append(log[index].message)
+            messages.append(log.messages[index])
             sources.append(index)
             points[index] = Status.VERBATIM
         else:

@@ -30,10 +30,9 @@ class Full(Strategy):
                 "under `full` the session ends here; a larger window or another strategy goes on",
                 parts,
             )
-        entries = log[:]
-        manifest = Manifest([(Status.VERBATIM, 0, len(entries))] if entries else [])
-        messages = tuple(entry.message for entry in entries)
-        return View(messages, tuple(range(len(entries))), manifest, log.tokens)
+        length = len(log)
+        manifest = Manifest([(Status.VERBATIM, 0, length)] if length else [])
+        return View(tuple(log.messages), tuple(range(length)), manifest, log.tokens)
 
 
 @register

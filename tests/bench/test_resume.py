@@ -13,13 +13,12 @@ from typing import Any
 
 import orjson
 import pytest
+from small_bench import SCENARIO, bench, session_lines
 
 from contextrot.analysis.tables import load_run, write_tables
 from contextrot.errors import StoreError
 from contextrot.models.base import Call
 from contextrot.models.simulated import SimulatedModel
-
-from .conftest import bench, session_lines
 
 FORK = multiprocessing.get_context("fork")
 TABLES = ("sessions.csv", "turns.csv", "verdicts.csv")
@@ -66,8 +65,6 @@ def bench_with_ledger(out: Path, scenario: Path, ledger: Path) -> None:
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, float, set[str]]:
     """Scenario, finished run, seconds it took, and its calls."""
-    from .conftest import SCENARIO
-
     folder = tmp_path_factory.mktemp("undisturbed")
     scenario = folder / "triage.yaml"
     scenario.write_text(SCENARIO, encoding="utf-8")

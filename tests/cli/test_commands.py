@@ -1,0 +1,160 @@
+"""What each command does, prints and exits with."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from command_line import Cli
+from jsonschema import Draft202012Validator
+
+SIM = ("--model", "sim/hazard?hazard=0.1", "--repeats", "2")
+
+
+def test_bench_runs_reports_and_leaves_a_run_directory(cli: Cli, tmp_path: Path) -> None:
+    done = cli("bench", "small.yaml", *SIM, "--out", "run")
+    assert done.returncode == 0, done.stderr
+    assert "SIMULATED" in done.stdout
+    assert "contextrot show run" in done.stdout
+    names = {path.name for path in (tmp_path / "run").iterdir()}
+    assert {"run.json", "sessions", "summary.json", "sessions.csv", "turns.csv", "verdicts.csv", "report.md"} <= names
+    assert list((tmp_path / "run" / "plots").glob("*.svg"))
+    assert list((tmp_path / "run" / "plots").glob("*.png"))
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_bench_json_prints_one_document(cli: Cli) -> None:
+    done = cli("bench", "small.yaml", *SIM, "--out", "run", "--no-report", "--json")
+    summary = json.loads(done.stdout)
+    assert summary["simulated"] is True
+    assert {group["strategy"].split("(")[0] for group in summary["groups"]} == {"full", "fifo", "pinned"}
+
+
+def test_without_out_a_run_goes_to_results_and_two_do_not_collide(cli: Cli, tmp_path: Path) -> None:
+    for _ in range(2):
+        assert cli("bench", "small.yaml", *SIM, "--no-report").returncode == 0
+    assert len(list((tmp_path / "results").iterdir())) == 2
+
+
+def test_the_same_command_on_a_finished_run_says_so_and_exits_0(cli: Cli) -> None:
+    command = ("bench", "small.yaml", *SIM, "--out", "run", "--no-report")
+    assert cli(*command).returncode == 0
+    again = cli(*command)
+    assert again.returncode == 0
+    assert "finished already" in again.stderr
+    resumed = cli("bench", "--resume", "run", "--no-report")
+    assert resumed.returncode == 0, resumed.stderr
+    assert "finished already" in resumed.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("bench", "nowhere.yaml", *SIM), 2, "nowhere.yaml"),
+        (("bench", "small.yaml", "--model", "sim/hazzard"), 2, "hazard"),
+        (("bench", "small.yaml", *SIM, "--strategy", "fifoo"), 2, "fifo"),
+        (("bench", "small.yaml", *SIM, "--strategy", "{type: fifo, kep: {turns: 2}}"), 2, "keep"),
+        (("bench", "small.yaml", "--repeats", "none"), 2, "repeats"),
+        (("bench", "small.yaml", *SIM, "--repeats", "0"), 2, "repeats"),
+        (("bench", "small.yaml", "--model", "openai/gpt-4o-mini"), 2, "OPENAI_API_KEY"),
+        (("bench", "small.yaml", "--model", "endpoint/m@http://127.0.0.1:9/v1"), 3, "127.0.0.1:9"),
+        (("bench", "--resume", "nothing-here"), 2, "nothing-here"),
+        (("bench", "small.yaml", *SIM, "--window", "300", "--max-tokens", "300"), 2, "max_tokens"),
+        (("report", "nothing-here"), 2, "nothing-here"),
+        (("validate", "small.yaml", "missing.yaml"), 2, "missing.yaml"),
+        (("models", "pull", "smollm3"), 2, "smollm2-135m"),
+        (("--nonsense",), 2, "nonsense"),
+    ],
+)
+def test_a_users_mistake_is_a_sentence_and_an_exit_code(
+    cli: Cli, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    done = cli(*arguments)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_show_walks_through_a_session_and_exits_5_when_none_matches(cli: Cli) -> None:
+    cli("bench", "small.yaml", *SIM, "--out", "run", "--no-report", "--strategy", "fifo", "--window", "300")
+    assert "fifo" in cli("show", "run").stdout
+    walked = cli("show", "run", "fifo--r000").stdout
+    assert "our project code is" in walked
+    rows = json.loads(cli("show", "run", "--json").stdout)
+    assert rows
+    missed = cli("show", "run", "no-such-session")
+    assert missed.returncode == 5
+    assert "no-such-session" in missed.stderr
+
+
+def test_report_writes_again_and_prints_json(cli: Cli, tmp_path: Path) -> None:
+    cli("bench", "small.yaml", *SIM, "--out", "run", "--no-report")
+    assert json.loads(cli("report", "run", "--json").stdout)["version"] >= 1
+    assert not (tmp_path / "run" / "report.md").exists()
+    done = cli("report", "run", "--out", "elsewhere")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "elsewhere" / "report.md").exists()
+
+
+@pytest.mark.parametrize("what", ["scenarios", "strategies", "checks", "models"])
+def test_list_has_a_machine_form(cli: Cli, what: str) -> None:
+    rows = json.loads(cli("list", what, "--json").stdout)
+    assert rows
+    named = str(rows[0].get("name") or rows[0]["id"])
+    assert named.split()[0] in cli("list", what, env={"COLUMNS": "200"}).stdout
+
+
+def test_list_strategies_shows_every_parameter(cli: Cli) -> None:
+    shown = cli("list", "strategies", "--params", env={"COLUMNS": "200"}).stdout
+    for word in ("keep", "trigger", "every_n_turns", "keep_last", "incremental", "fraction: 0.8"):
+        assert word in shown
+
+
+@pytest.mark.parametrize("ci", ["github", "gitlab", "none"])
+def test_init_writes_what_runs_as_it_is(cli: Cli, tmp_path: Path, ci: str) -> None:
+    assert cli("init", "mine", "--ci", ci).returncode == 0
+    mine = tmp_path / "mine"
+    scenario = (mine / "scenarios" / "my-first.yaml").read_text(encoding="utf-8")
+    assert scenario.startswith("# yaml-language-server: $schema=../contextrot.schema.json\n")
+    schema = json.loads((mine / "contextrot.schema.json").read_text(encoding="utf-8"))
+    Draft202012Validator.check_schema(schema)
+    Draft202012Validator(schema).validate(yaml.safe_load(scenario))
+    assert cli("validate", "mine/scenarios").returncode == 0
+    run = cli("bench", "--config", "mine/contextrot.yaml", "mine/scenarios", "--model", "sim/perfect", "--out", "run")
+    assert run.returncode == 0, run.stderr
+    again = cli("init", "mine", "--ci", ci)
+    assert again.returncode == 2
+    assert "--force" in again.stderr
+    assert cli("init", "mine", "--ci", ci, "--force").returncode == 0
+
+
+def test_init_ci_files_are_valid_and_name_commands_that_exist(cli: Cli, tmp_path: Path) -> None:
+    cli("init", "a", "--ci", "github")
+    cli("init", "b", "--ci", "gitlab")
+    github = (tmp_path / "a/.github/workflows/contextrot.yml").read_text(encoding="utf-8")
+    gitlab = (tmp_path / "b/.gitlab-ci.contextrot.yml").read_text(encoding="utf-8")
+    assert "bench" in yaml.safe_load(github)["jobs"]
+    for text in (github, gitlab):
+        assert "contextrot validate scenarios" in text
+        for command in re.findall(r"contextrot (\w+)", text):
+            assert cli(command, "--help").returncode == 0
+
+
+def test_schema_is_a_json_schema(cli: Cli, tmp_path: Path) -> None:
+    Draft202012Validator.check_schema(json.loads(cli("schema").stdout))
+    assert cli("schema", "--out", "s.json").returncode == 0
+    assert json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))["type"] == "object"
+
+
+def test_help_of_bench_names_every_setting(cli: Cli) -> None:
+    from contextrot.config import BenchConfig
+
+    shown = cli("bench", "--help", env={"COLUMNS": "160"}).stdout
+    for name in BenchConfig.model_fields:
+        flag = {"scenarios": "scenarios", "models": "--model", "strategies": "--strategy"}.get(
+            name, "--" + name.replace("_", "-")
+        )
+        assert flag in shown
