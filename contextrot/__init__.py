@@ -30,7 +30,7 @@ _HOME = {
     "Scenario": "contextrot.scenario",
     "load_scenario": "contextrot.scenario",
 }
-__all__ = sorted(_HOME)  # noqa: PLE0605
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:

@@ -101,6 +101,19 @@ class Message:
         return blake2b(self.wire, digest_size=16).digest()
 
 
+def mentions(text: str, evidence: str) -> bool:
+    """True when the evidence stands in the text as words of its own: `BLUE-4` is not in `BLUE-42`."""
+    start = text.find(evidence)
+    while start >= 0:
+        end = start + len(evidence)
+        left = start > 0 and evidence[:1].isalnum() and text[start - 1].isalnum()
+        right = end < len(text) and evidence[-1:].isalnum() and text[end].isalnum()
+        if not left and not right:
+            return True
+        start = text.find(evidence, start + 1)
+    return False
+
+
 def system(text: str) -> Message:
     """A system message."""
     return Message("system", text)

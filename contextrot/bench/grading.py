@@ -12,23 +12,10 @@ from typing import Any
 
 from contextrot.checks import grade
 from contextrot.checks.base import Check, FactState
-from contextrot.messages import Reply
+from contextrot.messages import Reply, mentions
 from contextrot.outcomes import Cause, Outcome, Verdict
 from contextrot.scenario.script import Subject
 from contextrot.strategies.base import View
-
-
-def mentions(text: str, evidence: str) -> bool:
-    """True when the evidence stands in the text, not as part of a longer word or number."""
-    start = text.find(evidence)
-    while start >= 0:
-        end = start + len(evidence)
-        before_ok = start == 0 or not (text[start - 1].isalnum() and evidence[0].isalnum())
-        after_ok = end == len(text) or not (text[end].isalnum() and evidence[-1].isalnum())
-        if before_ok and after_ok:
-            return True
-        start = text.find(evidence, start + 1)
-    return False
 
 
 def in_view(view: View, subject: Subject | None) -> bool | None:
@@ -64,6 +51,16 @@ def judge(replies: Sequence[Reply], check: Check, facts: Mapping[str, FactState]
     return grade(check, merge_rounds(replies, check), facts)
 
 
+def _cause(check: Check, visible: bool | None) -> Cause | None:
+    """`lost` or `ignored` by what was sent; None where nothing that was sent could have told the model better.
+
+    A probe of tool use needs no statement: the tools go out with every call, so not using them is `ignored`.
+    """
+    if visible is None:
+        return Cause.IGNORED if check.reads_tool_calls else None
+    return Cause.IGNORED if visible else Cause.LOST
+
+
 def verdict_record(
     verdict: Verdict,
     *,
@@ -81,7 +78,7 @@ def verdict_record(
     """The `verdict` record of docs/run-directory.md."""
     cause = None
     if verdict.outcome is Outcome.FAIL and kind in ("probe", "passive"):
-        cause = Cause.LOST if visible is False else Cause.IGNORED
+        cause = _cause(check, visible)
     return {
         "t": "verdict",
         "turn": turn,

@@ -70,13 +70,12 @@ def recorded_config(path: Path) -> BenchConfig:
 
 def _conclude(path: Path, *, as_json: bool, report: bool) -> None:
     """Print what was found and where it is written; exit 3 when nothing was measured."""
-    from contextrot.analysis.summary import summarise
     from contextrot.analysis.tables import load_run, write_tables
     from contextrot.cli.output import console, print_json
     from contextrot.report.terminal import print_summary
 
     loaded = load_run(path)
-    summary = summarise(loaded)
+    summary = loaded.summary
     write_tables(loaded)
     if as_json:
         print_json(summary.to_dict())

@@ -14,19 +14,18 @@ def report(
     json: Annotated[bool, typer.Option("--json", help="print the summary as JSON and write nothing")] = False,
 ) -> None:
     """Write Markdown, CSV and plots (SVG and PNG) for a run."""
-    from contextrot.analysis.summary import summarise
     from contextrot.analysis.tables import load_run, write_tables
     from contextrot.cli.output import console, print_json
 
     loaded = load_run(run)
     if json:
-        print_json(summarise(loaded).to_dict())
+        print_json(loaded.summary.to_dict())
         return
     from contextrot.report.terminal import print_summary
     from contextrot.report.write import write_report
 
     write_tables(loaded)
     written = write_report(loaded, out=out)
-    print_summary(summarise(loaded), console())
+    print_summary(loaded.summary, console())
     for path in written:
         typer.echo(f"wrote {path}")

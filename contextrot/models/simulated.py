@@ -16,7 +16,7 @@ from itertools import combinations
 from urllib.parse import parse_qsl
 
 from contextrot.errors import ConfigError, ContextOverflowError
-from contextrot.messages import Message, Reply, Tool, Usage
+from contextrot.messages import Message, Reply, Tool, Usage, mentions
 from contextrot.models.base import Call, ModelSpec, Price
 from contextrot.tokens import MESSAGE_OVERHEAD, TokenCounter
 
@@ -234,7 +234,9 @@ class SimulatedModel:
         if found is None:
             if len(seen) >= _COUNTS_KEPT:
                 seen.clear()
-            found = holds(message.text, evidence) or holds(" ".join(message.text.split()), " ".join(evidence.split()))
+            found = mentions(message.text, evidence) or mentions(
+                " ".join(message.text.split()), " ".join(evidence.split())
+            )
             seen[key] = found
         return found
 
@@ -256,19 +258,6 @@ class SimulatedModel:
         if tools is not self._tools[0]:
             self._tools = (tools, self._counter.tools(tools))
         return self._tools[1]
-
-
-def holds(text: str, evidence: str) -> bool:
-    """True when the evidence stands in the text as words of its own: `BLUE-4` is not in `BLUE-42`."""
-    start = text.find(evidence)
-    while start >= 0:
-        end = start + len(evidence)
-        left = start > 0 and evidence[:1].isalnum() and text[start - 1].isalnum()
-        right = end < len(text) and evidence[-1:].isalnum() and text[end].isalnum()
-        if not left and not right:
-            return True
-        start = text.find(evidence, start + 1)
-    return False
 
 
 def _nearest(obeyed: tuple[bool, ...]) -> Iterator[tuple[bool, ...]]:

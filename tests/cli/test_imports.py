@@ -75,3 +75,7 @@ def test_a_bench_of_a_simulated_model_imports_nothing_heavy(folder: Path) -> Non
 @pytest.mark.parametrize("command", ["--help", "validate small.yaml", "list strategies"])
 def test_commands_without_numbers_import_no_arithmetic(folder: Path, command: str) -> None:
     assert not imported_by(folder, *command.split()) & ARITHMETIC
+
+
+def test_what_is_imported_is_seen(folder: Path) -> None:
+    assert imported_by(folder, "report", "run", "--json") & ARITHMETIC

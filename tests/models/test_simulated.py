@@ -8,9 +8,9 @@ from itertools import pairwise
 import pytest
 
 from contextrot.errors import ConfigError, ContextOverflowError
-from contextrot.messages import Reply, ToolCall, assistant, system, tool_result, user
+from contextrot.messages import Reply, ToolCall, assistant, mentions, system, tool_result, user
 from contextrot.models.base import Call, ModelSpec, Truth
-from contextrot.models.simulated import COMMON, KINDS, Place, SimulatedModel, holds, parse_id
+from contextrot.models.simulated import COMMON, KINDS, Place, SimulatedModel, parse_id
 
 RULE = "Always answer in JSON."
 GOOD, BAD = Reply('{"ok": true}', finish_reason="stop"), Reply("No.")
@@ -236,4 +236,4 @@ def test_every_kind_can_be_made_with_its_defaults():
     ],
 )
 def test_evidence_is_found_as_words_of_its_own(text, evidence, found):
-    assert holds(text, evidence) is found
+    assert mentions(text, evidence) is found
