@@ -15,7 +15,8 @@ import multiprocessing
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -24,7 +25,7 @@ import orjson
 from aiohttp import web
 
 from contextrot.bench.gate import Gate
-from contextrot.bench.runner import load_matrix, new_run_directory, run
+from contextrot.bench.runner import Matrix, load_matrix, new_run_directory, run
 from contextrot.config import validated
 from contextrot.messages import Message, assistant, system, user
 from contextrot.models.base import Call, ModelSpec
@@ -63,11 +64,13 @@ session: {turns: 40, history: live, window: 128000}
 Client = Callable[[Sequence[tuple[Message, ...]]], Awaitable[None]]
 
 
-def serve(ready: Connection) -> None:
-    """The mock server: reads the body, answers the same completion."""
+def serve(ready: Connection, seconds: float) -> None:
+    """The mock server: reads the body, waits so long, answers the same completion."""
 
     async def chat(request: web.Request) -> web.Response:
         await request.read()
+        if seconds:
+            await asyncio.sleep(seconds)
         return web.Response(body=ANSWER, content_type="application/json")
 
     async def run() -> None:
@@ -80,6 +83,33 @@ def serve(ready: Connection) -> None:
         await asyncio.Event().wait()
 
     asyncio.run(run())
+
+
+@contextmanager
+def mock_server(seconds: float = 0.0) -> Iterator[str]:
+    """A mock server in a process of its own; gives its base URL."""
+    processes = multiprocessing.get_context("spawn")
+    ours, theirs = processes.Pipe()
+    server = processes.Process(target=serve, args=(theirs, seconds), daemon=True)
+    server.start()
+    try:
+        yield f"http://127.0.0.1:{ours.recv()}/v1"
+    finally:
+        server.terminate()
+
+
+def bare_session() -> aiohttp.ClientSession:
+    """What the bare loops send with."""
+    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), headers={"Content-Type": "application/json"})
+
+
+def recording_bodies(matrix: Matrix) -> list[bytes]:
+    """Where the bodies gather that the matrix's endpoint sends from now on."""
+    bodies: list[bytes] = []
+    [endpoint] = matrix.models
+    encode = endpoint.body  # type: ignore[union-attr]
+    endpoint.body = lambda call: bodies.append(encode(call)) or bodies[-1]  # type: ignore[union-attr,func-returns-value,method-assign]
+    return bodies
 
 
 def conversations(sessions: int, turns: int) -> list[list[tuple[Message, ...]]]:
@@ -98,9 +128,7 @@ def conversations(sessions: int, turns: int) -> list[list[tuple[Message, ...]]]:
 
 def bare(url: str) -> Client:
     """The least a client can do: the bytes are ready, the answer is read and decoded."""
-    session = aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0), headers={"Content-Type": "application/json"}
-    )
+    session = bare_session()
 
     async def run(views: Sequence[tuple[Message, ...]]) -> None:
         for view in views:
@@ -122,9 +150,12 @@ async def cpu_per_call(client: Client, plan: Sequence[Sequence[tuple[Message, ..
 
 
 async def whole_bench(base: str, sessions: int, turns: int, rounds: int) -> dict[str, float]:
-    """The session loop as users run it (scenario, strategy, checks, records on disk), and its bytes sent bare."""
-    bodies: list[bytes] = []
-    best: dict[str, float] = {}
+    """The session loop as users run it (scenario, strategy, checks, records on disk), and its bytes sent bare.
+
+    Both sides open their connections anew in each round, as a run does.
+    """
+    ours: list[float] = []
+    theirs: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         scenario = Path(folder, "overhead.yaml")
         scenario.write_text(SCENARIO, encoding="utf-8")
@@ -138,35 +169,28 @@ async def whole_bench(base: str, sessions: int, turns: int, rounds: int) -> dict
             )  # fmt: skip
             matrix = load_matrix(config)
             if turn == rounds:  # the last round is not timed: it gathers what goes out
-                [endpoint] = matrix.models
-                encode = endpoint.body
-                endpoint.body = lambda call, encode=encode: bodies.append(encode(call)) or bodies[-1]
+                bodies = recording_bodies(matrix)
             with new_run_directory(config) as directory:
                 started = time.process_time()
                 await run(matrix, directory)
-                seconds = (time.process_time() - started) / (sessions * turns)
-            if turn < rounds:
-                best[SESSION] = min(best.get(SESSION, seconds), seconds)
-    session = aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0), headers={"Content-Type": "application/json"}
-    )
+                ours.append((time.process_time() - started) / (sessions * turns))
 
-    async def replay(part: Sequence[bytes]) -> None:
+    async def replay(session: aiohttp.ClientSession, part: Sequence[bytes]) -> None:
         for body in part:
             async with session.post(f"{base}/chat/completions", data=body) as response:
                 assert orjson.loads(await response.read())["choices"][0]["message"]["content"]
 
     for _ in range(rounds):
         started = time.process_time()
-        await asyncio.gather(*(replay(bodies[first::sessions]) for first in range(sessions)))
-        seconds = (time.process_time() - started) / len(bodies)
-        best[BARE_SESSION] = min(best.get(BARE_SESSION, seconds), seconds)
-    await session.close()
-    return {BARE_SESSION: best[BARE_SESSION], SESSION: best[SESSION]}
+        async with bare_session() as session:
+            await asyncio.gather(*(replay(session, bodies[first::sessions]) for first in range(sessions)))
+        theirs.append((time.process_time() - started) / len(bodies))
+    return {BARE_SESSION: min(theirs), SESSION: min(ours[:rounds])}
 
 
-async def measure(port: int, sessions: int, turns: int, litellm_calls: int, rounds: int) -> dict[str, float]:
-    base = f"http://127.0.0.1:{port}/v1"
+async def measure(base: str, sessions: int, turns: int, litellm_calls: int, rounds: int) -> dict[str, float]:
+    # Before litellm is imported: a bench of an endpoint does not carry its objects about.
+    whole = await whole_bench(base, sessions, turns, rounds)
     endpoint = EndpointModel(ModelSpec(f"endpoint/m@{base}", "m"))
     gate = Gate(endpoint, concurrency=1000)
     provider = ProviderModel(ModelSpec("openai/m", "m", base_url=base))
@@ -213,7 +237,7 @@ async def measure(port: int, sessions: int, turns: int, litellm_calls: int, roun
             if turn:
                 best[name] = min(best.get(name, seconds), seconds)
     await asyncio.gather(endpoint.close(), provider.close(), loop.close())  # type: ignore[attr-defined]
-    return best | await whole_bench(base, sessions, turns, rounds)
+    return best | whole
 
 
 def main() -> int:
@@ -221,12 +245,8 @@ def main() -> int:
     for name, default in (("sessions", 50), ("turns", 40), ("litellm-calls", 200), ("rounds", 3)):
         parser.add_argument(f"--{name}", type=int, default=default)
     wanted = parser.parse_args()
-    ours, theirs = multiprocessing.get_context("spawn").Pipe()
-    server = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs,), daemon=True)
-    server.start()
-    port = ours.recv()
-    best = asyncio.run(measure(port, wanted.sessions, wanted.turns, wanted.litellm_calls, wanted.rounds))
-    server.terminate()
+    with mock_server() as base:
+        best = asyncio.run(measure(base, wanted.sessions, wanted.turns, wanted.litellm_calls, wanted.rounds))
     print(f"{wanted.turns} turns × {wanted.sessions} sessions; CPU per call, best of {wanted.rounds}\n")
     print(f"{'client':<28}{'µs a call':>12}{'ratio':>9}{'bound':>9}")
     broken = False

@@ -45,16 +45,20 @@ id: growth
 title: A long session with a rule, a fact, fork probes and tool rounds
 system: You are a support triage assistant.
 constraints:
-  - {id: sign, text: End every reply with the word Noted., place: first_user, pinned: true, check: {type: ends_with, text: Noted.}}
+  - id: sign
+    text: End every reply with the word Noted.
+    place: first_user
+    pinned: true
+    check: {type: ends_with, text: Noted.}
 facts:
-  - {id: code, text: "For later: our project code is {value}.", values: [BLUE-42, TEAL-7, RUST-19], at: 2, pinned: true}
+  - {id: code, text: "For later: our code is {value}.", values: [BLUE-42, TEAL-7, RUST-19], at: 2, pinned: true}
 tools:
-  - {name: calendar, description: Book a slot, returns: ['{"status": "booked", "room": "the small one on the second floor"}']}
+  - {name: calendar, description: Book a slot, returns: ['{"status": "booked", "room": "on the second floor"}']}
 filler: {kind: tickets, tokens_per_turn: 60}
 session: {turns: 1100, history: live}
 probes:
-  - {id: code, ask: What is our project code?, at: {every: 10}, check: {type: recall, fact: code}}
-  - {id: book, mode: inline, ask: Book a slot for the follow-up., at: {every: 5}, check: {type: tool_call, name: calendar}}
+  - {id: code, ask: What is our code?, at: {every: 10}, check: {type: recall, fact: code}}
+  - {id: book, mode: inline, ask: Book a slot., at: {every: 5}, check: {type: tool_call, name: calendar}}
 """
 
 
@@ -70,7 +74,9 @@ class TimedSession(Session):
         await super()._turn(turn)
 
 
-async def seconds_per_turn(scenario: Path, out: Path, strategy: str | dict[str, Any], window: int, turns: int) -> list[float]:
+async def seconds_per_turn(
+    scenario: Path, out: Path, strategy: str | dict[str, Any], window: int, turns: int
+) -> list[float]:
     config = validated(
         {
             "scenarios": [str(scenario)], "models": [f"sim/perfect?window={window}"], "strategies": [strategy],

@@ -1,6 +1,6 @@
 """contextrot: how long an LLM agent keeps honouring what it was told, why it stops, and which strategy helps.
 
-The public Python API (DESIGN §10). Names are loaded when they are first used, so that importing the package costs nothing.
+The public Python API (DESIGN §10). Names are loaded when they are first used: importing the package costs nothing.
 """
 
 from __future__ import annotations

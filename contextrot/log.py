@@ -151,8 +151,8 @@ class Log(Sequence[Entry]):
     def supersede(self, index: int, statement: str) -> None:
         """What the message at `index` stated holds no longer: it is not repeated, and not pinned for its sake.
 
-        The message stays in the log as it is; a strategy may evict it from now on. A small model that sees the old value
-        pinned above the new one answers with the old one.
+        The message stays in the log as it is; a strategy may evict it from now on. A small model that sees the old
+        value pinned above the new one answers with the old one.
         """
         entry = self._entries[index]
         standing = tuple(text for text in entry.standing if text != statement)

@@ -134,22 +134,22 @@ def parse_yaml(text: str) -> tuple[Node | None, list[Fault]]:
 class _Loader(yaml.SafeLoader):
     """PyYAML's loader, but a question mark inside a plain text of a flow map does not end it (YAML 1.2, §7.3.3).
 
-    Without this ``{ask: What is the code?, at: [1]}`` is refused. The scanner decides by `peek` where a text ends and takes
-    the text itself by `prefix`, so showing it a letter in place of the sign is enough.
+    Without this ``{ask: What is the code?, at: [1]}`` is refused. The scanner decides by `peek` where a text ends and
+    takes the text itself by `prefix`, so showing it a letter in place of the sign is enough.
     """
 
     _in_plain = False
 
     def peek(self, index: int = 0) -> str:
         """The character the scanner looks at."""
-        sign: str = super().peek(index)  # type: ignore[no-untyped-call]
+        sign: str = super().peek(index)
         return "x" if sign == "?" and self._in_plain else sign
 
     def scan_plain(self) -> yaml.ScalarToken:
         """One unquoted text."""
         self._in_plain = True
         try:
-            return super().scan_plain()  # type: ignore[no-any-return, no-untyped-call]
+            return super().scan_plain()
         finally:
             self._in_plain = False
 

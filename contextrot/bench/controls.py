@@ -1,7 +1,7 @@
 """The controls: each probe in a session of its own, its rule stated right before it (ceiling) or never (floor).
 
-Rot is measured against the ceiling. A probe that passes its floor tests nothing. Controls depend on no strategy, so they
-are asked once per scenario × model × repeat.
+Rot is measured against the ceiling. A probe that passes its floor tests nothing. Controls depend on no strategy, so
+they are asked once per scenario × model × repeat.
 """
 
 from __future__ import annotations

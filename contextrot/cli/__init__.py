@@ -12,7 +12,7 @@ from contextrot.cli.options import with_settings
 
 app = typer.Typer(
     name="contextrot",
-    help="How long does your LLM agent keep honouring what it was told, why does it stop, and which context strategy helps?",
+    help="How long your LLM agent keeps honouring what it was told, why it stops, and which context strategy helps.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,

@@ -26,7 +26,7 @@ def bench(
     json: Annotated[bool, typer.Option("--json", help="print the summary as JSON")] = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="write tables, plots and report.md")] = True,
 ) -> None:
-    """Replay scenarios against models under each context strategy and report how long sessions last, and why they fail."""
+    """Replay scenarios against models under each context strategy; say how long sessions last and why they fail."""
     from contextrot.bench.runner import load_matrix, new_run_directory
 
     config = recorded_config(resume) if resume is not None else resolved.config
@@ -49,10 +49,8 @@ def run_matrix(matrix: Matrix, directory: RunDirectory) -> None:
         elif progress.already or progress.replayed:
             typer.echo("this run was interrupted before and is now complete", err=True)
     except (KeyboardInterrupt, asyncio.CancelledError):
-        typer.echo(
-            f"\ninterrupted; everything so far is saved. To go on:\n  contextrot bench --resume {shlex.quote(str(directory.path))}",
-            err=True,
-        )
+        command = f"contextrot bench --resume {shlex.quote(str(directory.path))}"
+        typer.echo(f"\ninterrupted; everything so far is saved. To go on:\n  {command}", err=True)
         raise typer.Exit(Exit.INTERRUPTED) from None
 
 

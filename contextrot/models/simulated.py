@@ -154,7 +154,7 @@ class SimulatedModel:
         self.kind = KINDS[self.name]
         self.window: int | None = spec.window or int(self.values["window"])
         self.latency = self.values["latency"]
-        self.price = spec.price or Price(0.0, 0.0)
+        self.price: Price | None = spec.price or Price(0.0, 0.0)
         self._salt = f"{self.values['seed']:.0f}:".encode()
         self._counter = TokenCounter()
         self._counts: dict[bytes, int] = {}
@@ -234,9 +234,8 @@ class SimulatedModel:
         if found is None:
             if len(seen) >= _COUNTS_KEPT:
                 seen.clear()
-            found = mentions(message.text, evidence) or mentions(
-                " ".join(message.text.split()), " ".join(evidence.split())
-            )
+            text = message.text
+            found = mentions(text, evidence) or mentions(" ".join(text.split()), " ".join(evidence.split()))
             seen[key] = found
         return found
 

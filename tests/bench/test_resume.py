@@ -94,7 +94,7 @@ def test_killed_at_a_random_moment_it_ends_with_the_same_tables(
     second.join()
     assert second.exitcode == 0
     asked = ledger.read_text(encoding="utf-8").splitlines()
-    # What was in flight at the kill, one call a session at most, had no recorded answer and is asked again; nothing else.
+    # What was in flight at the kill had no recorded answer and is asked again: a call a session at most, nothing else.
     unanswered = len(asked_before) - len(before)
     assert set(asked) == calls
     assert len(asked) == len(calls) + unanswered
