@@ -19,7 +19,8 @@ class Entry(NamedTuple):
     """A message with its identity: where it stands and what a strategy may know about it.
 
     `tokens` is the counter's estimate. `pinned` means always in view. `standing` holds the texts of rules and facts
-    this message states for the rest of the session (what `re_anchor` repeats); `origin` says who put it here.
+    this message states for the rest of the session (what `re_anchor` repeats); `origin` says who put it here; `task`
+    names the piece of work the message belongs to, "" for the session as a whole.
     """
 
     message: Message
@@ -29,6 +30,7 @@ class Entry(NamedTuple):
     standing: tuple[str, ...] = ()
     origin: str = ""
     tags: frozenset[str] = frozenset()
+    task: str = ""
 
 
 class Unit(NamedTuple):
@@ -108,6 +110,7 @@ class Log(Sequence[Entry]):
         standing: tuple[str, ...] = (),
         origin: str = "",
         tags: frozenset[str] = frozenset(),
+        task: str = "",
     ) -> int:
         """Add a message and return its index.
 
@@ -136,7 +139,7 @@ class Log(Sequence[Entry]):
                 self._always.append(unit)
             for call in message.tool_calls:
                 self._waiting[call.id] = unit
-        self._entries.append(Entry(message, turn, tokens, pinned, standing, origin, tags))
+        self._entries.append(Entry(message, turn, tokens, pinned, standing, origin, tags, task))
         self._messages.append(message)
         self._unit_of.append(unit)
         if standing or (pinned and message.role != "tool"):
