@@ -7,7 +7,7 @@ results, linked by id. Units are kept up to date as messages arrive, so that no 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar, cast, overload
 
 from contextrot.errors import MalformedHistoryError
 from contextrot.messages import Message
@@ -43,6 +43,31 @@ class Unit(NamedTuple):
     pinned: bool = False
 
 
+class TaskRun(NamedTuple):
+    """Units in a row that belong to one task, those of the session as a whole passed over. `units` are numbers.
+
+    A task that is taken up again after another is a run of its own.
+    """
+
+    task: str
+    units: list[int]
+
+
+class LogIndex(Protocol):
+    """What can be looked up in a log without walking it; derived from its messages alone, and grown with them."""
+
+    def extend(self, log: Log) -> None:
+        """Take in what was appended since the last time."""
+        ...
+
+    def copy(self) -> Self:
+        """An index for a branch of the log."""
+        ...
+
+
+Index = TypeVar("Index", bound=LogIndex)
+
+
 class Log(Sequence[Entry]):
     """Append-only list of entries with its units. Strategies read it; only the session (or `Memory`) appends."""
 
@@ -55,6 +80,9 @@ class Log(Sequence[Entry]):
         self._waiting: dict[str, int] = {}
         self._always: list[int] = []
         self._standing: list[int] = []
+        self._tasks: list[TaskRun] = []
+        self._taskless: list[int] = []
+        self._indexes: dict[type[LogIndex], LogIndex] = {}
         self.tokens = 0
         self.current_user: int | None = None
         self.last_assistant: int | None = None
@@ -97,9 +125,27 @@ class Log(Sequence[Entry]):
         """Numbers of the tool rounds that still wait for a result."""
         return frozenset(self._waiting.values())
 
+    @property
+    def tasks(self) -> Sequence[TaskRun]:
+        """The tasks one after the other, each with its units."""
+        return self._tasks
+
+    @property
+    def taskless(self) -> Sequence[int]:
+        """Numbers of the units that belong to the session as a whole, ascending."""
+        return self._taskless
+
     def unit_of(self, index: int) -> int:
         """Number of the unit that holds the message at `index`."""
         return self._unit_of[index]
+
+    def index_of(self, kind: type[Index]) -> Index:
+        """The log's index of this kind, made when it is first asked for and brought up to date each time."""
+        index = self._indexes.get(kind)
+        if index is None:
+            index = self._indexes[kind] = kind()
+        index.extend(self)
+        return cast(Index, index)
 
     def append(
         self,
@@ -137,6 +183,7 @@ class Log(Sequence[Entry]):
             self._units.append(Unit((index,), kind, tokens, turn, pinned))
             if pinned or kind == "system":
                 self._always.append(unit)
+            self._note_task(task, unit)
             for call in message.tool_calls:
                 self._waiting[call.id] = unit
         self._entries.append(Entry(message, turn, tokens, pinned, standing, origin, tags, task))
@@ -150,6 +197,14 @@ class Log(Sequence[Entry]):
         elif message.role == "assistant":
             self.last_assistant = index
         return index
+
+    def _note_task(self, task: str, unit: int) -> None:
+        if not task:
+            self._taskless.append(unit)
+        elif self._tasks and self._tasks[-1].task == task:
+            self._tasks[-1].units.append(unit)
+        else:
+            self._tasks.append(TaskRun(task, [unit]))
 
     def supersede(self, index: int, statement: str) -> None:
         """What the message at `index` stated holds no longer: it is not repeated, and not pinned for its sake.
@@ -180,6 +235,10 @@ class Log(Sequence[Entry]):
         branch._waiting = self._waiting.copy()
         branch._always = self._always.copy()
         branch._standing = self._standing.copy()
+        branch._indexes = {kind: index.copy() for kind, index in self._indexes.items()}
+        # Only the last run may still grow, so the others are shared.
+        branch._tasks = self._tasks[:-1] + [TaskRun(run.task, run.units.copy()) for run in self._tasks[-1:]]
+        branch._taskless = self._taskless.copy()
         branch.tokens = self.tokens
         branch.current_user = self.current_user
         branch.last_assistant = self.last_assistant

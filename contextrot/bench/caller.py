@@ -13,6 +13,7 @@ from contextrot.bench.store import Record, SessionFile
 from contextrot.errors import ContextOverflowError, ModelError
 from contextrot.messages import NOT_COUNTED, Message, Reply, ToolCall, Usage
 from contextrot.models.base import Call, Truth
+from contextrot.models.engine import room_for_reply
 from contextrot.models.roles import normalise
 from contextrot.outcomes import Status
 from contextrot.strategies.base import View
@@ -77,7 +78,8 @@ class Caller:
 
     def budget(self) -> int:
         """Tokens a view's messages may take now, in the counter's unit: window less reply, less tool schemas."""
-        room = self.plan.settings.window - self.plan.settings.max_tokens
+        window, max_tokens = self.plan.settings.window, self.plan.settings.max_tokens
+        room = window - room_for_reply(self.plan.model.engine, window, max_tokens)
         return int(room / self.drift.scale) - self._tool_tokens
 
     async def ask(
