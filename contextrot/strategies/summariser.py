@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
+from contextrot.checks.grading import FILTERED, TRUNCATED
+from contextrot.checks.reasoning import answer_of
+from contextrot.checks.refusal import is_refusal
 from contextrot.errors import ContextOverflowError, MissingKeyError, ModelError
 from contextrot.log import Log
 from contextrot.messages import Message, Reply, system, user
@@ -89,25 +92,26 @@ async def summarise(
                 break  # asking the same again cannot help
             continue
         replaced = chunk.tokens + (request.count(brief.wrap(text)) if text else 0)
-        fault = rejection(reply, request, brief, replaced)
+        answer = (answer_of(reply.text) or "").strip()
+        fault = rejection(reply, answer, request, brief, replaced)
         if fault is not None:
             events.append(Event("summary_rejected", {"reason": fault}))
             complaint = fault
             continue
-        text, part, complaint = reply.text.strip(), chunk.part, ""
+        text, part, complaint = answer, chunk.part, ""
         covered += chunk.units
     return Summary(text, covered, part, calls, tuple(events))
 
 
-def rejection(reply: Reply, request: Request, brief: Brief, replaced: int) -> str | None:
-    """Why this reply is no summary of `replaced` tokens, or None when it is one."""
+def rejection(reply: Reply, text: str, request: Request, brief: Brief, replaced: int) -> str | None:
+    """Why this reply is no summary of `replaced` tokens, or None when it is one. `text` is it without reasoning."""
+    finish = (reply.finish_reason or "").lower()
     if reply.tool_calls:
         return "it was a tool call"
-    if reply.refusal or reply.finish_reason == "content_filter":
+    if reply.refusal or finish in FILTERED or is_refusal(text):
         return "the helper model refused"
-    if reply.finish_reason in ("length", "max_tokens"):
+    if finish in TRUNCATED:
         return "it was cut off"
-    text = reply.text.strip()
     if not text:
         return "it was empty"
     message = request.count(brief.wrap(text))
