@@ -25,9 +25,14 @@ class ToolCall:
 
     @classmethod
     def from_dict(cls, raw: Any) -> ToolCall:
-        """Read an OpenAI-style call; missing or null parts become empty strings, object arguments become JSON text."""
+        """Read an OpenAI-style call; missing or null parts become empty strings, object arguments become JSON text.
+
+        A call whose `name` and `arguments` (or `input`) stand beside its id is read as well.
+        """
         raw = raw if isinstance(raw, Mapping) else {}
         function = raw.get("function") if isinstance(raw.get("function"), Mapping) else {}
+        if "function" not in raw and isinstance(raw.get("name"), str):
+            function = {"name": raw["name"], "arguments": raw.get("arguments", raw.get("input"))}
         arguments = function.get("arguments")
         if not isinstance(arguments, str):
             arguments = "" if arguments is None else orjson.dumps(arguments).decode()
@@ -144,6 +149,12 @@ class Usage(NamedTuple):
 
 
 NOT_COUNTED = Usage()
+#: types of content parts that hold reasoning, which is not part of a reply
+_THOUGHTS = frozenset({"thinking", "redacted_thinking", "reasoning"})
+
+
+def _kind(part: Any) -> Any:
+    return part.get("type") if isinstance(part, Mapping) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,18 +187,30 @@ class Reply:
 
     @classmethod
     def from_dict(cls, raw: str | Mapping[str, Any]) -> Reply:
-        """A reply as users write it: plain text, or ``{content, tool_calls, finish_reason, reasoning, refusal}``."""
+        """A reply as users write it: plain text, or ``{content, tool_calls, finish_reason, reasoning, refusal}``.
+
+        Content parts, the older `function_call`, `stop_reason` and enum members as finish reasons are read as well.
+        """
         if isinstance(raw, str):
             return cls(content=raw, finish_reason="stop")
-        content = raw.get("content")
-        if content is not None and not isinstance(content, str):
-            content = Message("assistant", content).text
+        content, calls = raw.get("content"), raw.get("tool_calls") or raw.get("function_call")
+        parts = [] if content is None or isinstance(content, (str, Mapping)) else list(content)
+        if isinstance(content, Mapping):
+            content = orjson.dumps(content).decode()
+        elif content is not None and not isinstance(content, str):
+            content = Message("assistant", [part for part in parts if _kind(part) not in _THOUGHTS]).text
+        listed = list(calls) if isinstance(calls, (list, tuple)) else [calls] if isinstance(calls, Mapping) else []
+        listed += [part for part in parts if _kind(part) == "tool_use"]
+        if "function_call" in raw and not raw.get("tool_calls"):
+            listed = [{"function": call} for call in listed]
+        finish = raw.get("finish_reason") or raw.get("stop_reason")
+        refusals = [str(part["refusal"]) for part in parts if isinstance(part, Mapping) and part.get("refusal")]
         return cls(
             content=content,
-            tool_calls=tuple(ToolCall.from_dict(call) for call in raw.get("tool_calls") or ()),
-            finish_reason=raw.get("finish_reason"),
+            tool_calls=tuple(ToolCall.from_dict(call) for call in listed),
+            finish_reason=None if finish is None else str(finish).rpartition(".")[2],
             reasoning=raw.get("reasoning") or raw.get("reasoning_content"),
-            refusal=raw.get("refusal"),
+            refusal=raw.get("refusal") or "".join(refusals) or None,
         )
 
     @property

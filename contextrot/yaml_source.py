@@ -310,6 +310,23 @@ class _Reader:
             return line, f"this is not valid YAML: a text that starts with {_sign(problem)} has to be quoted"
         if "mapping values are not allowed" in problem:
             return line, "this is not valid YAML: a text with `: ` in it has to be quoted, or the indentation is off"
+        if "unknown escape" in problem:
+            return line, (
+                f"this is not valid YAML: \\ before {_sign(problem)} has no meaning in double quotes; "
+                "use single quotes, or write \\\\ for one \\"
+            )
+        if "alphabetic or numeric" in problem:
+            return line, "this is not valid YAML: a text that starts with `*` or `&` has to be quoted"
+        if "block end" in problem:
+            written = source.partition(":")[2].lstrip()[:1]
+            if "<scalar>" in problem and written in ("{", "[", '"', "'"):
+                return (
+                    line,
+                    f"this is not valid YAML: a text that starts with {written} and goes on has to be quoted whole",
+                )
+            return line, "this is not valid YAML: the indentation is off; the keys of one map start in one column"
+        if "could not find expected ':'" in problem:
+            return opened, "this is not valid YAML: a line that is no `key: value` (a blank follows the colon)"
         if "quoted scalar" in context:
             return opened, "this is not valid YAML: the quote that opens here is never closed"
         if "flow" in context:

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from contextrot.errors import StoreError
+from contextrot.errors import NothingMatchedError, StoreError
 from contextrot.messages import Reply
 
 Record = dict[str, Any]
@@ -105,7 +105,7 @@ def view_messages(session_file: str | os.PathLike[str], call_n: int) -> list[Rec
 def find_session(run: str | os.PathLike[str], name: str) -> Path:
     """The session file whose key is `name`, starts with it, or else contains it.
 
-    Raises `StoreError` when there is none, or more than one.
+    Raises `NothingMatchedError` when there is none, `StoreError` when there is more than one.
     """
     folder = Path(run) / "sessions"
     keys = sorted(path.stem for path in folder.glob("*.jsonl"))
@@ -120,4 +120,4 @@ def find_session(run: str | os.PathLike[str], name: str) -> Path:
         if matches:
             shown = "".join(f"\n  {key}" for key in matches[:10]) + ("\n  …" if len(matches) > 10 else "")
             raise StoreError(f"{len(matches)} sessions match {name!r}; say more of the key:{shown}")
-    raise StoreError(f"no session of {Path(run)} matches {name!r}; `contextrot show {Path(run)}` lists them")
+    raise NothingMatchedError(f"no session of {Path(run)} matches {name!r}; `contextrot show {Path(run)}` lists them")

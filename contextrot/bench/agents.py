@@ -6,20 +6,21 @@ Such a session cannot be replayed (its memory is its own), so an unfinished one 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-from contextrot.bench.caller import Listener, outcome_of, stored_reply
+from contextrot.bench.caller import Listener, outcome_of, priced, stored_reply
 from contextrot.bench.grading import judge, verdict_record
 from contextrot.bench.plan import Plan
 from contextrot.bench.store import Record, SessionFile
 from contextrot.checks.base import Check, FactState
-from contextrot.errors import ModelError
+from contextrot.errors import ContextrotError, ModelError, ModelTimeoutError
 from contextrot.messages import Reply, user
 from contextrot.models.callables import Agent, AgentModel
 from contextrot.outcomes import Ended, Outcome, Verdict
-from contextrot.scenario.script import Ask, Subject
+from contextrot.scenario.script import Ask, Control, Subject
 
 
 class AgentSession:
@@ -32,12 +33,23 @@ class AgentSession:
 
     async def run(self) -> Ended:
         """Replay the script against a fresh agent. Writes every record but `head`."""
+        return await self._to_its_end(self._replay())
+
+    async def controls(self) -> Ended:
+        """The control questions, each to a fresh agent."""
+        return await self._to_its_end(self._ask_controls())
+
+    async def _to_its_end(self, work: Coroutine[None, None, None]) -> Ended:
         ended, detail = Ended.COMPLETED, ""
         try:
-            await self._replay()
+            await work
         except ModelError as error:
             ended = Ended.OVERFLOW if error.outcome == "overflow" else Ended.ERROR
             detail = str(error)
+        except ContextrotError:
+            raise
+        except Exception as error:  # a reply that cannot be read or written is data about that session
+            ended, detail = Ended.ERROR, f"fault over a reply of the agent: {type(error).__name__}: {error}"
         self.file.emit({"t": "end", "ended": ended.value, "turn": self.turn, "detail": detail})
         return ended
 
@@ -56,9 +68,9 @@ class AgentSession:
             self.stated |= {subject.id for subject in turn.states}
             # An agent has no system message of ours: what the scenario's says opens the first user message.
             text = _joined(opening, turn.user) if turn.turn == 1 else turn.user
-            await self._feed(agent, text, turn.inline, None)
+            await self._feed(agent, text, turn.inline, None, turn.origin)
             for ask in turn.forks:
-                branch = await agent.fork()
+                branch = await self._fork(agent, ask)
                 if branch is None:
                     self.file.emit(
                         {
@@ -71,31 +83,42 @@ class AgentSession:
                     )
                 await self._feed(branch or agent, ask.text, ask, f"{ask.id}@{ask.turn}" if branch else None)
 
-    async def controls(self) -> Ended:
-        """The control questions, each to a fresh agent."""
-        ended, detail = Ended.COMPLETED, ""
+    async def _fork(self, agent: Agent, ask: Ask) -> Agent | None:
+        """A copy to ask this probe, or None. A copy that takes too long ends the session: the agent is still at it."""
+        seconds = self.plan.settings.timeout
         try:
-            for control in self.script.controls:
-                branch = f"{control.kind}:{control.id}"
-                async with _closing(self.model.new_session()) as agent:
-                    text = _joined(control.system, control.text)
-                    reply, number = await self._ask(agent, text, branch, "control")
-                verdict = judge([reply], control.check, control.facts)
-                self._verdict(
-                    control.id, control.kind, control.check, verdict, branch, number, subject_id=control.subject_id
-                )
-        except ModelError as error:
-            ended, detail = Ended.ERROR, str(error)
-        self.file.emit({"t": "end", "ended": ended.value, "turn": 0, "detail": detail})
-        return ended
+            async with asyncio.timeout(seconds):
+                return await agent.fork()
+        except TimeoutError:
+            error = ModelTimeoutError(f"the agent {self.plan.model.label} gave no copy of itself within {seconds:g} s")
+            self._unanswered(ask, f"{ask.id}@{ask.turn}", error)
+            raise error from None
 
-    async def _feed(self, agent: Agent, text: str, ask: Ask | None, branch: str | None) -> None:
+    async def _ask_controls(self) -> None:
+        for control in self.script.controls:
+            await self._control(control)
+
+    async def _control(self, control: Control) -> None:
+        branch = f"{control.kind}:{control.id}"
+
+        def record(verdict: Verdict, call: int | None) -> None:
+            subject = control.subject_id
+            self._verdict(control.id, control.kind, control.check, verdict, branch, call, subject_id=subject)
+
         try:
-            reply, number = await self._ask(agent, text, branch, "probe" if ask else "turn")
+            async with _closing(self.model.new_session()) as agent:
+                reply, number = await self._ask(agent, _joined(control.system, control.text), branch, "control")
+        except ModelError as error:
+            record(Verdict(Outcome(error.outcome), str(error)), None)
+            raise
+        record(judge([reply], control.check, control.facts), number)
+
+    async def _feed(self, agent: Agent, text: str, ask: Ask | None, branch: str | None, origin: str = "probe") -> None:
+        try:
+            reply, number = await self._ask(agent, text, branch, "probe" if ask else "turn", origin)
         except ModelError as error:
             if ask is not None:
-                failed = Verdict(Outcome(error.outcome), str(error))
-                self._verdict(ask.id, "probe", ask.check, failed, branch, None, ask.subject)
+                self._unanswered(ask, branch, error)
             raise
         tested = ask.subject.id if ask is not None and ask.subject is not None else None
         if ask is not None:
@@ -107,15 +130,23 @@ class AgentSession:
                 verdict = judge([reply], passive.check, facts)
                 self._verdict(passive.subject.id, "passive", passive.check, verdict, branch, number, passive.subject)
 
-    async def _ask(self, agent: Agent, text: str, branch: str | None, purpose: str) -> tuple[Reply, int]:
+    def _unanswered(self, ask: Ask, branch: str | None, error: ModelError) -> None:
+        verdict = Verdict(Outcome(error.outcome), str(error))
+        self._verdict(ask.id, "probe", ask.check, verdict, branch, None, ask.subject)
+
+    async def _ask(
+        self, agent: Agent, text: str, branch: str | None, purpose: str, origin: str = "probe"
+    ) -> tuple[Reply, int]:
         number, self.calls = self.calls, self.calls + 1
-        self._message(branch, "probe" if purpose != "turn" else "filler", {"message": user(text).to_dict()})
+        self._message(branch, origin, {"message": user(text).to_dict()})
         reply, error = Reply(), None
         try:
             reply = await agent.feed(text, self.plan.settings.timeout)
         except ModelError as failed:
             error = failed
-        usage = reply.usage
+        except (TypeError, ValueError) as failed:
+            error = ModelError(f"{self.plan.model.id}: feed() gave what is no reply ({failed})")
+        usage = priced(reply.usage, self.model.price)
         window = self.plan.settings.window
         occupancy = usage.prompt_tokens / window if usage.prompt_tokens and window else None
         record: Record = {

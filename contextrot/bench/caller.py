@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol
@@ -10,9 +10,10 @@ from typing import Any, NamedTuple, Protocol
 from contextrot.bench.gate import Gate
 from contextrot.bench.plan import Plan, seed_of
 from contextrot.bench.store import Record, SessionFile
+from contextrot.checks.grading import FILTERED, TRUNCATED, is_shown
 from contextrot.errors import ContextOverflowError, ModelError
 from contextrot.messages import NOT_COUNTED, Message, Reply, ToolCall, Usage
-from contextrot.models.base import Call, Truth
+from contextrot.models.base import Call, Price, Truth
 from contextrot.models.engine import room_for_reply
 from contextrot.models.roles import normalise
 from contextrot.outcomes import Status
@@ -36,12 +37,13 @@ class Answer(NamedTuple):
 
 
 def outcome_of(reply: Reply) -> str:
-    """How a call ended, from the reply alone: `ok`, `truncated`, `filtered` or `empty`."""
-    if reply.finish_reason in ("length", "max_tokens"):
+    """How a call ended, from the reply alone and in the words of the checks: `ok`, `truncated`, `filtered`, `empty`."""
+    finish = (reply.finish_reason or "").lower()
+    if finish in TRUNCATED:
         return "truncated"
-    if reply.finish_reason == "content_filter":
+    if finish in FILTERED:
         return "filtered"
-    return "ok" if reply.text.strip() or reply.tool_calls or reply.refusal else "empty"
+    return "ok" if reply.tool_calls or reply.refusal or is_shown(reply.text) else "empty"
 
 
 def _stored_view(view: View, view_hash: str) -> Record:
@@ -71,16 +73,24 @@ class Caller:
         self.file = file
         self.counter = counter
         self.listener = listener
-        self.drift = Drift()
+        self._drift, self._drift_of_branches = Drift(), Drift()
         self.calls = 0
+        self._hashed: tuple[tuple[Message, ...], blake2b] = (), blake2b()
         self.script = plan.script
         self._tool_tokens = counter.tools(self.script.tools)
 
-    def budget(self) -> int:
+    def drift(self, branch: str | None) -> Drift:
+        """What is known of the model's counting. The main line does not learn from branches: they leave no trace.
+
+        A branch knows what either has taught last; under a scripted history nothing but probes is ever asked.
+        """
+        return self._drift if branch is None else self._drift_of_branches
+
+    def budget(self, branch: str | None) -> int:
         """Tokens a view's messages may take now, in the counter's unit: window less reply, less tool schemas."""
         window, max_tokens = self.plan.settings.window, self.plan.settings.max_tokens
         room = window - room_for_reply(self.plan.model.engine, window, max_tokens)
-        return int(room / self.drift.scale) - self._tool_tokens
+        return int(room / self.drift(branch).scale) - self._tool_tokens
 
     async def ask(
         self,
@@ -99,10 +109,11 @@ class Caller:
         plan, settings = self.plan, self.plan.settings
         with_tools = purpose != "auxiliary"
         number, self.calls = self.calls, self.calls + 1
-        view_hash = blake2b(b"".join([message.digest for message in messages]), digest_size=12).hexdigest()
+        view_hash = self._view_hash(tuple(messages))
         tokens = view.tokens if view is not None else sum(map(self.counter.message, messages))
         estimated = tokens + (self._tool_tokens if with_tools else 0)
-        prompt_estimate = round(estimated * self.drift.scale)
+        drift = self.drift(branch)
+        prompt_estimate = round(estimated * drift.scale)
         known = self.file.recorded_call(view_hash)
         if known is not None:
             reply, error = _revive(known)
@@ -118,11 +129,11 @@ class Caller:
                 timeout=settings.timeout,
                 hint=hint,
             )
-            reply, error, attempts = await self._ask_model(call, number)
+            reply, error, attempts = await self._ask_model(call, f"{turn}_{round_}")
         usage = reply.usage if reply is not None else NOT_COUNTED
         occupancy = (usage.prompt_tokens or prompt_estimate) / settings.window
-        # A branch is thrown away, and what it teaches about counting with it: the main line must not depend on probes.
-        drift = Drift(self.drift.scale) if branch or not with_tools else self.drift
+        if not with_tools:
+            drift = Drift(drift.scale)  # a helper's prompt is of another kind
         record: Record = {
             "t": "call",
             "n": number,
@@ -150,6 +161,8 @@ class Caller:
             "outcome": error.outcome if error is not None else outcome_of(reply or Reply()),
             "error": None if error is None else str(error),
         }
+        if drift is self._drift:
+            self._drift_of_branches.scale = drift.scale
         self.file.emit(record)
         self.listener.on_call(usage, asked=known is None)
         if error is not None:
@@ -157,33 +170,61 @@ class Caller:
         assert reply is not None
         return Answer(reply, number, occupancy)
 
-    async def _ask_model(self, call: Call, number: int) -> tuple[Reply | None, ModelError | None, int]:
+    def _view_hash(self, messages: tuple[Message, ...]) -> str:
+        """Identifies a prompt. Most begin with the whole of the one before: then only what is new has to be read."""
+        known, state = self._hashed
+        if known and messages[: len(known)] == known:
+            state = state.copy()
+        else:
+            known, state = (), blake2b(digest_size=12)
+        for message in messages[len(known) :]:
+            state.update(message.digest)
+        self._hashed = messages, state
+        return state.hexdigest()
+
+    async def _ask_model(self, call: Call, place: str) -> tuple[Reply | None, ModelError | None, int]:
         try:
             result = await self.gate.complete(call)
         except ModelError as error:
             return None, type(error)(self.file.redact.text(str(error))), getattr(error, "attempts", 1)
         reply = result.reply
-        price, usage = self.gate.model.price, reply.usage
-        if usage.cost is None and price and usage.prompt_tokens is not None and usage.completion_tokens is not None:
-            cost = price.cost(usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens or 0)
-            reply = replace(reply, usage=usage._replace(cost=cost))
+        usage = priced(reply.usage, self.gate.model.price)
+        if usage is not reply.usage:
+            reply = replace(reply, usage=usage)
         # What the model repeats of a secret is replaced before it enters the log: the record and a replay then agree.
         if reply.content is not None and (content := self.file.redact.text(reply.content)) != reply.content:
             reply = replace(reply, content=content)
         if reply.tool_calls:
-            reply = replace(reply, tool_calls=_named(reply.tool_calls, number))
+            taken = {known.id for message in call.messages for known in message.tool_calls}
+            reply = replace(reply, tool_calls=_named(self._redacted(reply.tool_calls), place, taken))
         return reply, None, result.attempts
 
+    def _redacted(self, calls: Sequence[ToolCall]) -> Iterator[ToolCall]:
+        return (replace(call, arguments=self.file.redact.text(call.arguments)) for call in calls)
 
-def _named(calls: Sequence[ToolCall], number: int) -> tuple[ToolCall, ...]:
-    """Tool calls with ids that are there and differ: some engines leave them empty or give all the same one."""
-    seen: set[str] = set()
+
+def _named(calls: Iterable[ToolCall], place: str, taken: set[str]) -> tuple[ToolCall, ...]:
+    """Tool calls with ids that are there and differ, also from those `taken` in the prompt.
+
+    Some engines leave ids empty, give all the same one, or begin anew at every reply. What is made up instead follows
+    from the call's `place` in the session, never from how many probes were asked before it.
+    """
     named = []
     for position, call in enumerate(calls):
-        name = call.id if call.id and call.id not in seen else f"call_{number}_{position}"
-        seen.add(name)
+        name, tried = call.id, 0
+        while not name or name in taken:
+            name = f"call_{place}_{position}" + (f"_{tried}" if tried else "")
+            tried += 1
+        taken.add(name)
         named.append(replace(call, id=name))
     return tuple(named)
+
+
+def priced(usage: Usage, price: Price | None) -> Usage:
+    """The usage with its cost in USD, where the provider stated none and tokens and price are known."""
+    if usage.cost is not None or price is None or usage.prompt_tokens is None or usage.completion_tokens is None:
+        return usage
+    return usage._replace(cost=price.cost(usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens or 0))
 
 
 def stored_reply(reply: Reply) -> Record:

@@ -6,15 +6,23 @@ they are asked once per scenario × model × repeat.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from contextrot.bench.grading import judge, verdict_record
 from contextrot.bench.session import Line, Session
+from contextrot.errors import BudgetError, ContextOverflowError, ModelError
 from contextrot.log import Log
 from contextrot.messages import system, user
-from contextrot.scenario.script import Control
+from contextrot.outcomes import Outcome, Verdict
+from contextrot.scenario.script import Ask, Control
 
 
 class ControlSession(Session):
     """Asks every control question of a script, each on a log of its own."""
+
+    def _unasked(self) -> Iterator[Ask]:
+        """A script's probes are not a control session's to ask."""
+        return iter(())
 
     async def _replay(self) -> None:
         for control in self.script.controls:
@@ -26,16 +34,26 @@ class ControlSession(Session):
             self._append(line, system(control.system), "system")
         self._append(line, user(control.text), "probe")
         hint = self.hints.build([control.evidence], [control.check], control.facts) if self.plan.simulated else None
-        replies, answer, _view = await self._converse(line, "control", hint)
+        try:
+            replies, answer, _view = await self._converse(line, "control", hint)
+        except (BudgetError, ContextOverflowError) as error:  # the other controls may fit
+            self._record(control, line, Verdict(Outcome.OVERFLOW, str(error)))
+        except ModelError as error:
+            self._record(control, line, Verdict(Outcome(error.outcome), str(error)))
+            raise
+        else:
+            self._record(control, line, judge(replies, control.check, control.facts), answer.n)
+
+    def _record(self, control: Control, line: Line, verdict: Verdict, call: int | None = None) -> None:
         self.caller.file.emit(
             verdict_record(
-                judge(replies, control.check, control.facts),
+                verdict,
                 kind=control.kind,
                 id_=control.id,
                 check=control.check,
                 turn=0,
                 branch=line.branch,
                 subject_id=control.subject_id,
-                call=answer.n,
+                call=call,
             )
         )

@@ -93,6 +93,7 @@ def verdict_record(
         "evidence": verdict.evidence,
         "in_view": visible,
         "cause": cause.value if cause else None,
-        "since_turns": turn - subject.turn if subject else None,
+        # Nothing is said yet in the fresh session: the statement stands in the question itself.
+        "since_turns": max(0, turn - subject.turn) if subject else None,
         "since_tokens": since_tokens,
     }

@@ -110,7 +110,7 @@ class Plan:
             "seed": self.seed,
             "history": self.history,
             "turns": self.turns,
-            "window": self.settings.window,
+            "window": self.settings.window or None,
             "window_source": self.settings.window_source,
             "simulated": self.simulated,
             "control": self.control,

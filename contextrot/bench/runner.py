@@ -181,11 +181,9 @@ async def run(
     try:
         await _run_all(matrix, todo, directory, progress)
         manifest["status"] = "completed"
-    except (asyncio.CancelledError, KeyboardInterrupt):
-        manifest["status"] = "interrupted"
-        raise
-    except StoreError:
-        manifest["status"] = "failed"
+    except BaseException as error:
+        stopped = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
+        manifest["status"] = "interrupted" if stopped else "failed"
         raise
     finally:
         manifest["finished"] = datetime.now(UTC).isoformat(timespec="seconds")
@@ -271,6 +269,8 @@ def _manifest(matrix: Matrix, directory: RunDirectory, command: str | None) -> d
                 "id": model.spec.id,
                 "params": redact_keys(model.spec.params),
                 "engine": dict(model.spec.engine),
+                "base_url": model.spec.base_url,
+                "roles": model.spec.roles,
             }
             for model in matrix.models
         },

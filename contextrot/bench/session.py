@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
 import orjson
 
@@ -53,6 +54,8 @@ class Line:
         self.state: State = {}
         self.sent: View | None = None
         self.tools_used: Counter[str] = Counter()
+        #: tokens of the log when the model was asked: what it answers is no distance between statement and question
+        self.asked_at = 0
 
     def fork(self, branch: str) -> Line:
         """A branch that can be thrown away without a trace."""
@@ -71,6 +74,7 @@ class Session:
         #: tokens of the log right after each rule or fact was (last) stated, and where in the log it stands
         self.stated_at: dict[str, int] = {}
         self.stands_at: dict[str, tuple[int, str]] = {}
+        self.asked: set[tuple[str, int]] = set()
         self.last_violation: int | None = None
         self.turn = 0
 
@@ -89,8 +93,21 @@ class Session:
             raise
         except Exception as error:  # a strategy's or check's own fault is data about that session, not the run's end
             ended, detail = Ended.ERROR, f"fault inside contextrot: {type(error).__name__}: {error}"
+        for ask in self._unasked():
+            verdict = Verdict(Outcome.NOT_RUN, f"the session ended at turn {self.turn} ({ended.value})")
+            record = verdict_record(
+                verdict, kind="probe", id_=ask.id, check=ask.check, turn=ask.turn, branch=None, subject=ask.subject
+            )
+            self.caller.file.emit(record)
         self.caller.file.emit({"t": "end", "ended": ended.value, "turn": self.turn, "detail": detail})
         return ended
+
+    def _unasked(self) -> Iterator[Ask]:
+        """Probes the session never came to: they are counted, so that no denominator loses them unseen."""
+        planned = [*self.script.fresh]
+        for turn in self.script.turns:
+            planned += [ask for ask in (turn.inline, *turn.forks) if ask is not None]
+        return (ask for ask in planned if (ask.id, ask.turn) not in self.asked)
 
     async def _replay(self) -> None:
         """The script from the fresh session to its last turn."""
@@ -124,21 +141,24 @@ class Session:
         """Ask on a branch. A prompt that no longer fits is this probe's outcome, not the session's end."""
         line = self.main.fork(f"{ask.id}@{ask.turn}")
         self._append(line, user(ask.text), "probe")
-        try:
+        with suppress(BudgetError, ContextOverflowError):
             await self._answer_and_grade(line, ask, "probe")
-        except (BudgetError, ContextOverflowError) as error:
-            self._write_verdict(line, ask.id, "probe", ask.check, Verdict(Outcome.OVERFLOW, str(error)), ask.subject)
-        except ModelError as error:
-            outcome = Outcome(error.outcome)
-            self._write_verdict(line, ask.id, "probe", ask.check, Verdict(outcome, str(error)), ask.subject)
-            raise
 
     async def _answer_and_grade(self, line: Line, ask: Ask | None, purpose: str) -> None:
         """Let the model answer, with its tool rounds, then grade: the probe first, then every standing rule."""
+        if ask is not None:
+            self.asked.add((ask.id, ask.turn))
         tested = ask.subject.id if ask is not None and ask.subject is not None else None
         passive = [p for p in self.script.passive if p.subject.id in self.stated_at and p.subject.id != tested]
         hint = self.hints.of(ask, passive) if self.plan.simulated else None
-        replies, answer, view = await self._converse(line, purpose, hint)
+        line.asked_at = line.log.tokens
+        try:
+            replies, answer, view = await self._converse(line, purpose, hint)
+        except (BudgetError, ModelError) as error:
+            if ask is not None:
+                verdict = Verdict(Outcome(getattr(error, "outcome", "overflow")), str(error))
+                self._write_verdict(line, ask.id, "probe", ask.check, verdict, ask.subject)
+            raise
         if ask is not None:
             verdict = judge(replies, ask.check, ask.facts)
             self._write_verdict(line, ask.id, "probe", ask.check, verdict, ask.subject, answer, view)
@@ -180,7 +200,7 @@ class Session:
         for call in reply.tool_calls:
             tool = next((tool for tool in self.script.tools if tool.name == call.name), None)
             if tool is None:
-                text = f'{{"error": "there is no tool named {call.name}"}}'
+                text = orjson.dumps({"error": f"there is no tool named {call.name}"}).decode()
             else:
                 used = line.tools_used[call.name]
                 line.tools_used[call.name] += 1
@@ -190,13 +210,14 @@ class Session:
     async def _view(self, line: Line) -> View:
         """What the strategy would send now. Its events are recorded, its new state is the line's."""
         auxiliary = _Auxiliary(self.caller, self.turn, line.branch)
+        scale = self.caller.drift(line.branch).scale
         request = Request(
-            budget=self.caller.budget(),
-            window=self.plan.settings.window,
+            budget=self.caller.budget(line.branch),
+            window=int(self.plan.settings.window / scale),
             turn=self.turn,
             count=self.caller.counter.message,
             auxiliary=auxiliary,
-            scale=self.caller.drift.scale,
+            scale=scale,
             last_violation=self.last_violation,
         )
         view = await self.strategy.view(line.log, line.state, request)
@@ -250,7 +271,7 @@ class Session:
         view: View | None = None,
     ) -> None:
         visible = in_view(view, subject) if view is not None else None
-        since = self.stated_at.get(subject.id) if subject else None
+        stated_at = self.stated_at.get(subject.id, line.asked_at) if subject else None
         if verdict.outcome is Outcome.FAIL and line.branch is None:
             self.last_violation = self.turn
         self.caller.file.emit(
@@ -264,7 +285,7 @@ class Session:
                 subject=subject,
                 call=answer.n if answer else None,
                 visible=visible,
-                since_tokens=None if since is None else line.log.tokens - since,
+                since_tokens=None if stated_at is None else line.asked_at - stated_at,
             )
         )
 

@@ -15,6 +15,7 @@ from contextrot.checks import abstain, form, json_check, markdown, recall, text,
 from contextrot.checks.base import REGISTRY, Check, Facts, FactState
 from contextrot.checks.grading import grade, read_facts
 from contextrot.checks.loading import CheckInfo, Parameter, describe, load_check
+from contextrot.errors import ConfigError
 from contextrot.messages import Reply
 from contextrot.outcomes import Verdict
 
@@ -36,6 +37,9 @@ __all__ = [
 AnyCheck: Any = Annotated[Union[tuple(REGISTRY.values())], Field(discriminator="type")]  # noqa: UP007  (built at run time)
 
 
+_REPLY_KEYS = {"content", "tool_calls", "function_call", "finish_reason", "stop_reason", "refusal", "role"}
+
+
 def check(
     check: Check | Mapping[str, Any], reply: str | Mapping[str, Any] | Reply, *, facts: Mapping[str, Any] | None = None
 ) -> Verdict:
@@ -45,8 +49,17 @@ def check(
     fact's id to its value, or to ``{value, superseded: [...]}``. Raises `ConfigError` when the check or a fact is
     refused.
     """
-    reply = reply if isinstance(reply, Reply) else Reply.from_dict(reply)
+    reply = reply if isinstance(reply, Reply) else _read_reply(reply)
     return grade(load_check(check), reply, read_facts(facts or {}))
+
+
+def _read_reply(raw: Any) -> Reply:
+    if not isinstance(raw, (str, Mapping)):
+        raise ConfigError(f"a reply must be text or {{content, tool_calls, finish_reason}}, not {raw!r:.80}")
+    if isinstance(raw, Mapping) and raw and not _REPLY_KEYS & raw.keys():
+        keys = ", ".join(f"`{key}`" for key in list(raw)[:5])
+        raise ConfigError(f"a reply has `content` or `tool_calls`, but this one has only {keys}; hand in the message")
+    return Reply.from_dict(raw)
 
 
 def check_schema() -> dict[str, Any]:

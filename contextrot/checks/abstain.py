@@ -84,6 +84,11 @@ _SPECIFIC = re.compile(
 _EMPTY_FIELD = re.compile(r"[\w ]{1,60}:\s*(?:[—?-]\s*)*\Z")
 _LISTS = re.compile(r"\b(?:following|these|list|details)\b")
 _BUT = re.compile(r"\W*(?:but|however|though|although|yet|and)\b")
+_DOUBT = re.compile(r"\W*(?:(?:but|though|although) )?i(?:'m| am)(?: \w+)? (?:not (?:\w+ )?(?:sure|certain)|unsure)\b")
+_TOPIC = re.compile(
+    r"\W*(?:for|as|regarding|about|concerning|in|on|to|with|hi|hello|hey|thanks?|dear|sorry|apologies)\b"
+)
+_SAME_THING = re.compile(r"\W*(?:it|that|this)(?:'s| is| was)\b", re.IGNORECASE)
 _OBJECT = re.compile(
     r"\b(?:your|the|an?|any|no)\s+((?!idea\b|clue\b|way\b|doubt\b|record\b|answer\b|exact\b|latest\b|"
     r"rest\b)[\w'-]+(?: (?!for\b|on\b|in\b|yet\b|of\b|from\b|at\b)[\w'-]+)?)"
@@ -132,12 +137,14 @@ def _grade_prose(text: Page, facts: Facts) -> Verdict:
     for sentence in _pieces(_SENTENCE, text.shown):
         question = sentence.rstrip("\"')] ").endswith("?")
         supposed = _EXAMPLE.search(sentence.casefold()) or _ONCE_TOLD.match(sentence.casefold())
-        first = ""
+        first = before = ""
         for clause in _pieces(_CLAUSE, sentence):
             folded = clause.casefold()
             if admits(folded):
                 honest = honest or clause
                 claim = claim or _after_colon(clause)
+                if before and _DOUBT.match(folded) and _claims(before, before.casefold(), whole=True):
+                    claim = claim or before  # "The Ritz, though I'm not sure"
                 if claim and claim == first and _contrasts(folded, claim):
                     claim = ""  # "Your name is Sam, but I have no address": the admission is the answer
             elif question and not supposed and _SPECIFIC.search(clause) and not _WANTS.search(folded):
@@ -146,6 +153,7 @@ def _grade_prose(text: Page, facts: Facts) -> Verdict:
                 asked = asked or (clause if asks(folded) else "")
             elif not supposed and not claim and _claims(clause, folded, whole=clause == sentence):
                 claim = first = clause
+            before = "" if before or clause == sentence or _TOPIC.match(folded) else clause
     honest = honest or (text.shown if _EMPTY_FIELD.match(text.shown) else "")
     if claim and honest and _known(claim, facts):
         claim = ""
@@ -200,6 +208,8 @@ def _after_colon(clause: str) -> str:
 def _contrasts(admission: str, claim: str) -> bool:
     """True when an admission after "but" names its own object, and one that the claim before it does not speak of."""
     named = _OBJECT.search(admission)
+    if _SAME_THING.match(claim):
+        return False
     return _BUT.match(admission) is not None and named is not None and named[1] not in claim.casefold()
 
 

@@ -17,12 +17,14 @@ _FILL_WORDS = (
     "city|figure|amount|budget|one|located|based|situated|scheduled|stored|held|kept|used|say|said|saying|says|"
     "mean|meant|meaning|think|thought|believe|you|i|we|he|she|they|longer|any|exactly|quite|still|use|using|with|"
     "room|date|name|color|colour|told|me|given|gave|give|stated|mentioned|noted|recorded|reads|limit|total|price|"
-    "password|key|id|have|had|has|go|went|would|will|should|can|could|did|does|do|so|like|either|version|entry"
+    "password|key|id|stand|stands|sits|have|had|has|go|went|would|will|should|can|could|did|does|do|so|like|either|"
+    "version|entry"
 )
 _LEAD = r"[\s\"'(\[:#=>|_—]*"
 FILL = rf"(?:{_LEAD}(?:{_FILL_WORDS})(?![^\W_]))*{_LEAD}\Z"
 CHANGE = (
     r"(?:chang|updat|rais|increas|lower|reduc|cut|revis|correct|amend|adjust|mov|switch|replac|supersed|bump|push|"
+    r"lift|boost|hik|slash|trim|expand|overrod|overwr|"
     r"reschedul|shift|rename|modif|overrid|overrul|drop|rose|rise|grew|grown|brought|decreas|extend|"
     r"shorten|postpon|swap|edit|went|transfer|relocat|migrat)"
     r"[a-z]{0,6}"
@@ -30,11 +32,34 @@ CHANGE = (
 DENY_LEFT = re.compile(
     r"(?:(?<![^\W_])(?:not(?! (?:only|just|merely|simply|until|before)\b)|never|nor|neither|cannot|"
     r"rather than|instead of|"
-    r"(?<!none )(?<!no )(?<!nothing )other than|as opposed to|unlike|no longer|(?:any|every)(?:thing|"
-    r"where|one|body) but|(?<!no )(?:all|any)(?: [\w-]+)? but|different (?:from|to)|"
+    r"(?<!none )(?<!no )(?<!nothing )other than|as opposed to|unlike|no longer|(?<!n't be )(?<!not be )"
+    r"(?:any|every)(?:thing|where|one|body) but|(?<!no )(?:all|any)(?: (?!more|longer)[\w-]+)? but|"
+    r"different (?:from|to)|"
     r"except(?: for)?|excluding)"
     rf"(?![^\W_])|n't(?! (?:only|just|merely|until|before)\b)|!=|≠){FILL}"
 )
+#: "decided against Nantes", "far from Nantes", "wrong to say Nantes", "Do not take 3 tablets"
+AVERSE_LEFT = re.compile(
+    r"\b(?:(?:decid|vot|advis|argu)ed against|rul(?:ed|es|ing) (?:it )?out|reject(?:ed|s|ing)|declin(?:ed|es|ing)|"
+    r"(?:den(?:y|ies|ied)|disput(?:e|es|ed))(?: that)?|(?:(?:mov|pull|relocat)ed )?(?:far|away) from|"
+    r"(?:false|wrong|incorrect|untrue|a mistake) to (?:say|think|assume|call|claim))"
+    rf"{FILL}|(?:\b(?:never|not)|n't) (?:\w+ )?(?:told|tell|heard?|talk(?:ed)?|spoken?|said|know|knew)(?: me| us)? "
+    rf"(?:anything )?(?:about|of){FILL}|"
+    r"(?:\bnothing|\bno (?:information|info|details?|records?|mention|data|notes?|knowledge|memory))"
+    rf" (?:about|of|on|regarding) (?:an? [\w-]+ (?:in|at|on) )?{FILL}|"
+    rf"(?:\b(?:do|does|did|should|must|can|could|will|would) not|"
+    rf"\b(?:do|does|did|should|must|ca|could|wo|would)n't|\bcannot) (?!{CHANGE}\b|(?:forget|"
+    r"worry|doubt|share|disclose|reveal|tell|lose|miss|mind|leave|hide|contradict|question|help|have|be|need|recall|"
+    r"remember|actually|really|just|only)\b)[a-z]+ (?:the |an? |your |any )?[\"'(]*\Z"
+)
+#: "They left Nantes": of names only, for "left 7" counts
+LEFT_LEFT = re.compile(r"\b(?:(?:has|have|had|we|they|you|i|he|she) left|out of|quit) (?:the )?[\"']*\Z")
+#: "There is no depot in Nantes", when the sentence says no more than that
+NONE_LEFT = re.compile(
+    r"\bno (?!doubt|question|problem|other|longer|need|one\b|idea|way\b|worries|matter|change|less|more|later|secret)"
+    r"[a-z]+ (?:[a-z]+ )?(?:in|at|on|for|under|with|named|called) (?:the )?[\"']*\Z"
+)
+NO_MORE_RIGHT = re.compile(r"[\s\"')]*(?:\Z|[,;] (?:it|but|only|the|we)\b)")
 UNSURE_LEFT = re.compile(
     r"(?:\b(?:not|n't|never) (?:\w+ ){0,2}(?:sure|certain|know|tell|say|confirm|remember|recall)|"
     r"n't (?:sure|certain|know|tell|say|confirm|remember|recall)|"
@@ -45,7 +70,9 @@ UNSURE_LEFT = re.compile(
 DENY_RIGHT = re.compile(
     r"[\"')\]]*\s*(?:(?:is|was|are|were|has|would be|can|could|does|'s)\s*(?:n't|not|never)(?:\s+(?:been|"
     r"be))?\s+(?:an? )?(?:the\b|your\b|our\b|my\b|"
-    r"what\b|where\b|it\b|right\b|correct\b|valid\b|true\b|accurate\b|applicable\b|current\b|real\b|"
+    r"her\b|his\b|their\b|its\b|what\b|where\b|it\b|right\b|correct\b|valid\b|true\b|accurate\b|"
+    r"(?:option|possibility|candidate|choice)\b|chosen\b|considered\b|selected\b|confirmed\b|"
+    r"mentioned\b(?! again| since| anywhere)|applicable\b|current\b|real\b|"
     r"used\b|in use\b|that\b|anymore\b|any more\b)|"
     r"(?:is|was|are|were|isn't|'s)\s+(?:the )?(?:wrong|incorrect|false|mistaken|invalid)\b|(?:isn't|"
     r"wasn't|ain't)\s*[.,;!])"
@@ -53,9 +80,10 @@ DENY_RIGHT = re.compile(
 FORMER_LEFT = re.compile(
     rf"\b(?:used to|no longer|stopped|quit|gave up)(?: [a-z]+){{0,2}}{FILL}|(?:\b(?:up|down) from|"
     rf"\b(?:took|takes|taken|taking) over from|"
-    rf"\b(?:in place|in lieu) of|\bsucceed(?:s|ed|ing)?(?! by\b)|(?<!n't )(?<!not )(?<!never )\b(?:forget|"
-    rf"disregard|ignore|discard|scrap)|\b(?:replac|supersed|overrid|overwr)[a-z]{{1,6}}(?! (?:by|with)\b)|"
-    rf"\b{CHANGE} (?:[\w']+ ){{0,5}}from|\b(?:outdated|obsolete|superseded|stale|expired)){FILL}"
+    rf"\bformer(?:ly)?|\b(?:in place|in lieu) of|\bsucceed(?:s|ed|ing)?(?! by\b)|"
+    r"(?<!n't )(?<!not )(?<!never )(?<!not to )(?<!never to )\b(?:forget|"
+    rf"disregard|ignore|discard|scrap)|\b(?:replac|supersed|overrid|overrod|overwr)[a-z]{{1,6}}(?! (?:by|with)\b)|"
+    rf"\b{CHANGE} (?:[\w']+ ){{0,5}}from|\b(?:outdated|obsolete|superseded(?! by)|stale|expired)){FILL}"
 )
 FORMER_RIGHT = re.compile(
     rf"[\"')\]]*\s*(?:->|(?:(?:was|is|has been|had been|were|got|has since been|have been)\s+(?:(?:since|"
@@ -69,11 +97,12 @@ FORMER_RIGHT = re.compile(
 NO_LONGER_RIGHT = re.compile(r"[\"')\]]*\s*(?!and\b|but\b)[^,;.]{0,15}?\bno longer\b(?P<rest>.*)", re.S)
 UNCHANGED = re.compile(rf"(?:n't|\bnot|\bnever)(?: been| yet| [a-z]+ly)? {CHANGE}")
 RAISED_UP_TO = re.compile(rf"\b{CHANGE} (?:[\w']+ ){{0,3}}up to{FILL}")
+DATE_BOUND_LEFT = re.compile(r"\b(?:before|after) (?:the )?\Z")
 CLOCK_BOUND_LEFT = re.compile(r"\b(?:before|after|until|till|past)\s*\Z")
 PAST_LEFT = re.compile(
-    rf"(?<![^\W_])(?:was|were|had been|previously|originally|initially|formerly|earlier|before|beforehand|"
+    rf"(?<![^\W_])(?:was|were|had been|previously|originally|initially|earlier|before|beforehand|"
     rf"at first|first(?:ly)?|old(?:er)?|prior|previous|"
-    rf"former|original|initial|past|began|begun|start(?:ed|ing)?(?: out)?|once){FILL}"
+    rf"original|initial|past|began|begun|start(?:ed|ing)?(?: out)?|once),?{FILL}"
 )
 ADVERB_RIGHT = re.compile(
     r"[\"')\]]*\s*[,(—-]*\s*(?:(?P<past>previously|earlier|originally|initially|formerly|before|"
@@ -88,7 +117,7 @@ PAST_RIGHT = re.compile(
     r"my )?(?:earlier|old(?:er)?|previous|prior|original|initial|first|"
     r"former|past|early|outgoing)\b|[^,;.]{0,20}\b(?:was|were)\b[^,;.]{0,30}\b(?:before|earlier|"
     r"previously|until then)\s*(?:[,;.)]|\Z)|"
-    r",?\s*(?:\w+ ){0,2}(?:until|before) (?:you|we|i|it|that|the)\b)"
+    r",?\s*(?:\w+ ){0,2}(?:until|before) (?:you|your|we|our|i|my|it|that|the)\b)"
 )
 NOW_LEFT = re.compile(
     r"(?:\b(?:now|currently|current|today|new(?:er|est)?|latest|updated|revised|final(?:ly)?|corrected|"
@@ -97,7 +126,19 @@ NOW_LEFT = re.compile(
     rf"passes) (?:[\w']+ )?(?:over )?to|succeeded by|sorry|scratch that|i mean|no),?:?|->|"
     rf"\b{CHANGE} (?:[\w']+ ){{0,5}}(?:to|with|by|at)){FILL}"
 )
+#: "Tuesday is out", "Ann has left": of names only, for "7 left" counts
+GONE_RIGHT = re.compile(
+    r"[\"')\]]*\s*(?:(?:is|are|was|has been)\s+(?:now\s+)?(?:out(?! of)|off(?=\s*(?:[,;]|\Z))|history|"
+    r"gone|dead|off the table|ruled out)\b|(?:has |have |had )?(?:since )?(?:quit|resigned|retired|closed|shut down|"
+    r"moved on|left(?: (?:the|our|your) (?:company|team|project|firm|job))?(?=[\s\"')]*(?:[,;]|\Z)))\b)"
+)
+#: what was only talked about
+PROPOSED_LEFT = re.compile(
+    r"\b(?:talk(?:ed|ing)? about|discuss(?:ed|ing)?|consider(?:ed|ing)?|thought (?:of|about)|propos(?:ed|ing)|"
+    rf"debat(?:ed|ing)|hop(?:ed|ing) to|plann(?:ed|ing) to) (?:{CHANGE} )?(?:it )?(?:to|by)?{FILL}"
+)
 NOW_RIGHT = re.compile(
+    r"[\"')\]]*\s*(?:is|are) (?:in|on)(?=\s*(?:[,;]|\Z))|"
     r"[\"')\]]*\s*(?:is|being)\s+(?:now\s+)?(?:the |your |our )?(?:current|new|latest|correct|right|final|"
     r"updated|present|one)\b|"
     r"[\"')\]]*\s*(?:has\s+)?(?:replaces|replaced|supersedes|superseded|overrides|overrode)\b(?! by)"
@@ -136,8 +177,8 @@ OR = re.compile(
 COMMA = re.compile(r"[\"')\]\s]*,[\s\"'(\[]*\Z")
 RANGE = re.compile(r"\s*(?:[%€$£°]|[a-z]{1,3})??\s*(?:to|through|until|-|\.\.\.?|and)\s*\Z")
 TAG = re.compile(
-    r"[\"')\]]*,\s*(?:right|correct|yes|no|ok(?:ay)?|isn't it|is that (?:right|correct|it)|wasn't it|"
-    r"am i right|if i recall)\b[^?]{0,30}\Z"
+    r"[\"')\]]*,\s*(?:right|correct|yes|no|ok(?:ay)?|isn't it|is that (?:right|correct|it)|wasn't it|didn't you|"
+    r"haven't you|don't you|doesn't it|am i right|if i recall)\b[^?]{0,30}\Z"
 )
 NO_FOLLOWS = re.compile(r"\W{0,4}(?:no|nope|not)\b")
 NEW_QUESTION = re.compile(

@@ -14,7 +14,10 @@ from contextrot.messages import Reply
 from contextrot.outcomes import Outcome, Verdict
 
 #: finish reasons of the providers, in lower case; the OpenAI word comes first
-FILTERED = frozenset({"content_filter", "content_filtered", "safety", "recitation", "prohibited_content", "blocklist"})
+FILTERED = frozenset((
+    "content_filter", "content_filtered", "safety", "image_safety", "recitation", "prohibited_content", "blocklist",
+    "spii", "guardrail_intervened",
+))  # fmt: skip
 TRUNCATED = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"})
 #: characters that show nothing and that `str.strip` keeps
 _INVISIBLE = "\u200b\u200c\u200d\u2060\ufeff\u00ad"
@@ -36,7 +39,7 @@ def grade(check: Check, reply: Reply, facts: Facts | None = None) -> Verdict:
         return fail("the model refused to answer", reply.refusal or reply.text)
 
     answer = answer_of(reply.text)
-    shown = any(not char.isspace() and char not in _INVISIBLE for char in answer or "")
+    shown = is_shown(answer or "")
     if not shown and not reply.tool_calls:
         what = "it ended inside its reasoning" if answer is None else "no text and no tool call"
         return Verdict(Outcome.EMPTY, f"the reply is empty: {what}")
@@ -49,6 +52,11 @@ def grade(check: Check, reply: Reply, facts: Facts | None = None) -> Verdict:
     if verdict.outcome is Outcome.FAIL and not reply.tool_calls and is_refusal(reply.text):
         return replace(verdict, reason=f"the model refused: {verdict.reason}")
     return verdict
+
+
+def is_shown(text: str) -> bool:
+    """True when a person would see anything of the text."""
+    return any(not char.isspace() and char not in _INVISIBLE for char in text)
 
 
 def read_facts(raw: Mapping[str, Any]) -> dict[str, FactState]:

@@ -39,7 +39,7 @@ _CLOSED_LEFT = re.compile(
     r"\b(?:(?:no longer|don't|do not|doesn't|does not|didn't|did not|won't|never) (?:need|have|want|"
     r"ask(?:ed)?|intend|plan)(?: (?:me|us|you|to|for))*|no need (?:for (?:you|me|us) )?to|"
     r"needn't|need not|not (?:have|need|necessary|required) to|except(?: for)?|apart from|aside from|"
-    r"other than|but not|rather than|instead of|cancel(?:l?ed)?|skip(?:ped)?|dropped|forget about|"
+    r"other than|but not|rather than|instead of|cancel(?:l?ed)?|skip(?:ped)?|dropped|forget about|without|no|"
     rf"done with|(?:don't|do not|not)|already {_DONE})[\s:\"']*(?:the |a )?\Z"
 )
 _CLOSED_RIGHT = re.compile(

@@ -85,16 +85,15 @@ class CodeFence(Check):
         return language
 
     def grade(self, reply: Reply, facts: Facts) -> Verdict:
-        """`pass` when one block is closed and in the language; other blocks may stand beside it."""
+        """`pass` when the blocks in the language are closed; blocks in others may stand beside them."""
         blocks = fences(reply.text)
         if not blocks:
             return fail("there is no fenced code block", reply.text)
         fitting = [block for block in blocks if self._in_language(block)]
-        for block in fitting:
-            if block.closed:
-                return passed(block.content)
+        if unclosed := next((block for block in fitting if not block.closed), None):
+            return fail("the code fence is never closed", unclosed.content)
         if fitting:
-            return fail("the code fence is never closed", fitting[0].content)
+            return passed(fitting[0].content)
         named = ", ".join(f"`{block.language}`" if block.language else "no language" for block in blocks[:5])
         return fail(f"no code block in `{self.language}`; the reply has {named}", blocks[0].content)
 

@@ -15,7 +15,15 @@ from functools import lru_cache
 
 from contextrot.checks.normal import Page, plain
 from contextrot.checks.numerals import NUMBER_WORD, UNSPACED, Number, from_words, numbers, spelled
-from contextrot.checks.value_forms import CLOCK, NO_NAMES, clock_pattern, date_pattern, shape_pattern, words_pattern
+from contextrot.checks.value_forms import (
+    CLOCK,
+    NO_NAMES,
+    clock_pattern,
+    count_pattern,
+    date_pattern,
+    shape_pattern,
+    words_pattern,
+)
 
 #: More places than this are not read one by one: the first and the last half are.
 MOST_MENTIONS = 1000
@@ -84,6 +92,13 @@ class Needle:
         """True for a time of day."""
         return CLOCK.fullmatch(self.value.strip().casefold()) is not None and self.number is None
 
+    @property
+    def dated(self) -> bool:
+        """True for a date or a year."""
+        if self.number is None:
+            return date_pattern(self.value.strip().casefold()) != ""
+        return not self.number.unit and any(1900 <= value <= 2100 for value in self.number.readings)
+
     def find(self, page: Page) -> list[Mention]:
         """Every place where the value stands, in order, without overlaps."""
         found = sorted({*self._by_pattern(page), *self._by_number(page)}, key=lambda m: (m.start, -m.end))
@@ -109,6 +124,8 @@ class Needle:
             if not _whole(page, found.start(), found.end()):
                 continue
             if self.number is not None:
+                if re.search(r"\b(?:minus|negative) \Z", page.folded[max(0, found.start() - 10) : found.start()]):
+                    continue
                 around = page.folded[max(0, found.start() - 14) : found.end() + 14]
                 if re.search(rf"{NUMBER_WORD}[- ](?:and )?{re.escape(found.group())}", around) or re.search(
                     rf"{re.escape(found.group())}[- ](?:and )?{NUMBER_WORD}", around
@@ -177,11 +194,18 @@ def needle(value: str) -> Needle:
     if word is not None:
         number = Number(0, len(folded), frozenset({Decimal(word)}))
         return Needle(value, re.compile(spelled(word)), number)
-    patterns = [words_pattern(folded), date_pattern(folded), clock_pattern(folded)]
+    patterns = [
+        date_pattern(folded),
+        clock_pattern(folded),
+        count_pattern(folded),
+        words_pattern(folded),
+    ]  # the longer ones first
     return Needle(value, re.compile("|".join(p for p in patterns if p)), shape=shape_pattern(core))
 
 
 def _spelled(number: Number) -> re.Pattern[str] | None:
     """The number in words. "One" is left out: it is a pronoun more often than a count."""
-    values = [int(value) for value in number.readings if value == value.to_integral_value() and 0 <= value < 10_000]
-    return re.compile(spelled(values[0])) if values and values[0] != 1 else None
+    values = [int(value) for value in number.readings if value == value.to_integral_value() and abs(value) < 10_000]
+    if not values or values[0] == 1:
+        return None
+    return re.compile(rf"(?:minus|negative) {spelled(-values[0])}" if values[0] < 0 else spelled(values[0]))

@@ -157,11 +157,15 @@ _UNITS = (
 )  # fmt: skip
 _TENS = ("_", "_", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 #: Any number word, to see whether a spelled number goes on before or after a match.
-NUMBER_WORD = rf"(?:{'|'.join(w for w in _UNITS + _TENS if w != '_')}|hundred|thousand|million)"
+NUMBER_WORDS = (*(word for word in _UNITS + _TENS if word != "_"), "hundred", "thousand", "million")
+NUMBER_WORD = rf"(?:{'|'.join(NUMBER_WORDS)})"
 
 
 def spelled(number: int) -> str:
-    """A pattern for an integer from 0 to 9,999 in words, hyphens and "and" being optional; "" outside that range."""
+    """A pattern for an integer from 0 to 9,999 in words ("twelve hundred" too), hyphens and "and" being optional.
+
+    "" outside that range.
+    """
     if not 0 <= number < 10_000:
         return ""
     if number < 20:
@@ -171,7 +175,11 @@ def spelled(number: int) -> str:
     size, word = (1000, "thousand") if number >= 1000 else (100, "hundred")
     head = spelled(number // size) + " " + word
     head = rf"(?:{head}|an? {word})" if number // size == 1 else head
-    return head + (rf",? (?:and )?{spelled(number % size)}" if number % size else "")
+    usual = head + (rf",? (?:and )?{spelled(number % size)}" if number % size else "")
+    if number < 1000 or number % 1000 < 100:
+        return usual
+    rest = rf" (?:and )?{spelled(number % 100)}" if number % 100 else ""
+    return rf"(?:{usual}|{spelled(number // 100)} hundred{rest})"
 
 
 def from_words(text: str) -> int | None:

@@ -102,7 +102,7 @@ def recalled(text: Page, right: Sequence[Needle], old: Sequence[Needle] = ()) ->
 
 def _candidates(text: Page, right: Sequence[Needle], old: Sequence[Needle]) -> list[Candidate]:
     """All places of the values, of the superseded ones and of others like them, in order; the longest wins a place."""
-    found = [Candidate(m, "value", n.quantity, n.clock) for n in right for m in n.find(text)]
+    found = [Candidate(m, "value", n.quantity, n.clock, n.dated) for n in right for m in n.find(text)]
     found += [Candidate(m, "superseded", n.quantity) for n in old for m in n.find(text)]
     found.sort(key=lambda c: (c.mention.start, -c.mention.end))
     named: list[Candidate] = []

@@ -44,6 +44,8 @@ class Candidate:
     quantity: bool = False
     #: a time of day, for which "before" and "after" are bounds too
     clock: bool = False
+    #: a date or a year, which only a word right before it makes a bound
+    dated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +103,14 @@ def _context(page: Page, candidates: Sequence[Candidate], index: int) -> Context
 def _single(candidate: Candidate, context: Context) -> Stance:
     """The stance from the words around one candidate."""
     left, right = context.left, context.right
+    named = not candidate.quantity
     if (
         cues.UNSURE_LEFT.search(left)
+        or cues.AVERSE_LEFT.search(left)
         or (cues.DENY_LEFT.search(left) and not context.question)
         or cues.DENY_RIGHT.match(right)
+        or (named and cues.LEFT_LEFT.search(left))
+        or (named and not context.leads_on and cues.NONE_LEFT.search(left) and cues.NO_MORE_RIGHT.match(right))
     ):
         return Stance.DENIED
     if (
@@ -113,7 +119,9 @@ def _single(candidate: Candidate, context: Context) -> Stance:
         and (cues.BOUND_LEFT.search(left) or cues.BOUND_RIGHT.match(right))
     ):
         return Stance.BOUNDED
-    if candidate.clock and cues.CLOCK_BOUND_LEFT.search(left):
+    if (candidate.clock and cues.CLOCK_BOUND_LEFT.search(left)) or (
+        candidate.dated and cues.DATE_BOUND_LEFT.search(left)
+    ):
         return Stance.BOUNDED
     operand = cues.OPERATION_LEFT.search(context.near_left) and re.match(r"\s*=", context.near_right)
     if candidate.quantity and (operand or cues.OPERATION_RIGHT.match(context.near_right)):
@@ -126,11 +134,14 @@ def _single(candidate: Candidate, context: Context) -> Stance:
     if (
         no_longer
         or cues.FORMER_RIGHT.match(right)
+        or (named and cues.GONE_RIGHT.match(right))
         or (cues.FORMER_LEFT.search(left) and not cues.UNCHANGED.search(left))
     ):
         return Stance.FORMER
     if not context.leads_on and (cues.OR_WORD_RIGHT.match(right) or cues.OR_WORD_LEFT.search(left)):
         return Stance.CHOICE
+    if cues.PROPOSED_LEFT.search(left):
+        return Stance.HEDGED
     adverb = cues.ADVERB_RIGHT.match(right)
     ours = adverb is not None and not (context.leads_on and re.match(cues.FILL, adverb["rest"]))
     if cues.PAST_RIGHT.match(right) or (adverb and ours and adverb["past"] and adverb["past"] != "then"):

@@ -65,15 +65,24 @@ _ADMISSION = re.compile(
     r"less|one\b)[\w'-]+(?: [\w'-]+){0,4}\W*\Z"
     r"|\b(?:lack|lacks|lacking)\b|\bforgotten\b|\bforgot\b|\bthe first (?:time|i've heard|i hear|"
     r"mention)\b|\b(?:is|'s|are) not (?:listed|stored|saved)\b|\bdoesn't ring a bell\b|"
-    r"\bdraw(?:ing)? a blank\b|\bdunno\b|\bidk\b|\bnot that i (?:know|recall|am aware|can see|remember)\b|"
-    r"\byou'd have to tell me\b"
+    r"\bdraw(?:ing)? a blank\b|\bdunno\b|\bidk\b|\bnot that i(?:'m aware| know| recall| am aware| can see| remember)\b|"
+    rf"\byou'd have to tell me\b|\b(?:have|has)n't got\b|\bunclear (?:from|to)\b|"
+    rf"\bnot have {_SOFT}{_TOLD}\b|\bseems? to be (?:missing|lacking)\b"
+    r"|\A\W*(?:but |and )?not (?:your|the|an?) [\w' -]{1,40}\W*\Z"
     r")"
+)
+#: "I don't know" in other languages, casefolded
+_ABROAD = re.compile(
+    r"\bje (?:ne |n')(?:le |l'|en )?(?:sais|ai) (?:pas|aucune)|\bich weiss (?:es |das )?(?:leider )?nicht|"
+    r"\bno (?:lo )?sé\b|\bnon (?:lo )?so\b|\bnão (?:o )?sei\b|\bik weet het niet|\bnie wiem\b|\bя не знаю|"
+    r"不知道|わかりません|分かりません|知りません|모르겠|모릅니다"
 )
 _WHOLE = re.compile(
     r"\W*(?:(?:it is|it's|that is|that's|the answer is|answer|status|address|value|result)[:\s]*)?(?:null|"
     r"none|nil|unknown|n/a|na|not (?:sure|known|given|available|specified|provided|set|found|stated|told|"
     r"mentioned|applicable|yet|certain)|"
-    r"no idea|no clue|unsure|unspecified|undefined|missing|nothing|tbd|to be (?:confirmed|determined|"
+    r"no idea|no clue|unsure|unspecified|undefined|undetermined|undisclosed|"
+    r"unavailable|unclear|missing|nothing|tbd|to be (?:confirmed|determined|"
     r"provided)|pending|not on file|insufficient (?:information|data|context)|information (?:missing|"
     r"unavailable|not available)|cannot (?:answer|say|tell)|can't (?:answer|say|tell)|-+|\?+)\W*\Z"
 )
@@ -97,7 +106,7 @@ _ASKS = re.compile(
 
 def admits(words: str) -> bool:
     """True when a casefolded piece of plain text says that something is not known or was not told."""
-    return _ADMISSION.search(words) is not None or _WHOLE.match(words) is not None
+    return any((_ADMISSION.search(words), _WHOLE.match(words), _ABROAD.search(words)))
 
 
 def asks(words: str) -> bool:

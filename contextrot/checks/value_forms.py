@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from contextrot.checks.numerals import NUMBER_WORDS, spelled
+
 _MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
     "december",
@@ -20,7 +22,7 @@ _DATES = (
 CLOCK = re.compile(r"(\d{1,2})[:.h](\d{2})(?: ?([ap])\.?m\.?)?|(\d{1,2}) ?([ap])\.?m\.?")
 #: Capitalised at the start of a sentence, these are no names; most of them say how the name that follows is meant.
 NO_NAMES = re.compile(
-    "all|any|anything|anywhere|everything|everywhere|i|it|its|the|a|an|this|that|these|those|there|here|he|she|they|we|you|your|our|my|their|his|her|and|or|but|"
+    "all|any|anyone|anybody|everyone|everybody|nobody|someone|somebody|anything|anywhere|everything|everywhere|i|it|its|the|a|an|this|that|these|those|there|here|he|she|they|we|you|your|our|my|their|his|her|and|or|but|"
     "so|if|is|are|was|were|be|been|not|no|yes|never|neither|nor|none|nothing|only|just|even|either|whether|both|"
     "between|from|to|at|in|on|of|for|by|with|as|about|around|approximately|roughly|nearly|almost|previously|"
     "originally|initially|formerly|earlier|before|once|first|firstly|old|older|prior|previous|former|original|"
@@ -63,7 +65,9 @@ def date_pattern(value: str) -> str:
         word = rf"{name[:3]}(?:{name[3:]})?\.?"
         tail = rf"(?:,? {year})" + ("?" if "number" not in parts else "") if year else ""
         first, last = rf"0?{day}(?:st|nd|rd|th)? (?:of )?{word}{tail}", rf"{word} 0?{day}(?:st|nd|rd|th)?{tail}"
-        return f"{first}|{last}" + (f"|{year}-{month:02}-{day:02}" if year else "")
+        return f"{first}|{last}" + (
+            rf"|{year}-{month:02}-{day:02}(?:t\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:z|[+-]\d\d:?\d\d)?)?" if year else ""
+        )
     return ""
 
 
@@ -79,9 +83,24 @@ def clock_pattern(value: str) -> str:
     letter = "p" if hour >= 12 else "a"
     minutes = rf"[:.]{minute}" if minute != "00" else r"(?:[:.]00)?"
     twelve = rf"0?{hour % 12 or 12}{minutes} ?{letter}\.?m\b\.?"
+    tail = r"(?::00)?(?: ?(?:h|hrs?|hours|uhr)\b)?"
     if half is None and hour < 13 and not value.startswith("0"):  # "9:00" may have meant the evening
-        return rf"0?{hour}[:h]{minute}(?: ?[ap]\.?m\b\.?)?|{twelve}"
-    return rf"0?{hour}[:h]{minute}(?! ?[ap]\.?m\b)|{twelve}"
+        return rf"0?{hour}[:h]{minute}(?: ?[ap]\.?m\b\.?)?{tail}|{twelve}"
+    return rf"0?{hour}[:h]{minute}(?! ?[ap]\.?m\b){tail}|{twelve}"
+
+
+def count_pattern(value: str) -> str:
+    """A pattern for "60 days" as "sixty days" and "60-day", and for "#4417" without its sign; "" for other values."""
+    ticket = re.fullmatch(r"#(\d+)", value)
+    if ticket:
+        return rf"#?{ticket[1]}"
+    found = re.fullmatch(r"(\d{1,4}) ([a-z]+)((?: [a-z]+)*)", value)
+    if not found or found[1].startswith("0"):
+        return ""
+    longer = "".join(rf"(?<!{word}[ -])" for word in NUMBER_WORDS) + "(?<!hundred and )(?<!thousand and )"
+    unit, rest = found[2].removesuffix("s"), found[3].replace(" ", r"\s")
+    compound = rf"|{unit}" if unit != found[2] and not rest else ""
+    return rf"(?:{found[1]}|{longer}{spelled(int(found[1]))})(?:\s{found[2]}|-(?:{found[2]}{compound})){rest}"
 
 
 def shape_pattern(value: str) -> re.Pattern[str] | None:

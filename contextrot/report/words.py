@@ -105,8 +105,10 @@ def note_text(group: Group) -> str:
         notes.append(f"{counts_text(ended)} of {group.sessions}")
     if group.length.unknown:
         notes.append(f"nothing checked in {group.length.unknown}")
-    if group.undecided:
-        notes.append(f"undecided: {counts_text(group.undecided)}")
+    # Probes never come to follow from how the sessions ended, which is said already.
+    undecided = {name: n for name, n in group.undecided.items() if name != "not_run"}
+    if undecided:
+        notes.append(f"undecided: {counts_text(undecided)}")
     if group.compactions:
         notes.append(f"{group.compactions} compaction" + ("s" if group.compactions > 1 else ""))
     if not group.cut and not group.own_memory and group.strategy != "full" and group.spent.calls:

@@ -102,7 +102,7 @@ def _unclear(node: Node) -> Iterator[Node]:
 
 
 def _check_faults(path: Path, details: ErrorDetails, root: Node) -> Iterator[tuple[Path, Fault]]:
-    """A refused check in its own words, each sentence at the line of the key it names, else at the check's `type`."""
+    """A refused check in its own words, each sentence at the line of the key it names, else at `type`."""
     node = root.at(path)
     for sentence in filter(str.strip, str(details["ctx"]["sentence"]).splitlines()):
         named = (word.split(".")[0] for word in re.findall(r"`([^`]+)`", sentence))
@@ -115,7 +115,23 @@ def _check_faults(path: Path, details: ErrorDetails, root: Node) -> Iterator[tup
             and "quote" not in sentence
         ):
             sentence += f"; if it is text, quote it: {json.dumps(value.text)}"
-        yield path, Fault(node.keys.get(key, node.line), sentence.strip())
+        line = node.keys.get(key, node.line)
+        if key == "type" and "schema" in node.children and "schema" in sentence:
+            line = _line_in_schema(node, sentence)
+        yield path, Fault(line, sentence.strip())
+
+
+def _line_in_schema(check: Node, sentence: str) -> int:
+    """The line of the keyword or value of a check's schema that a sentence quotes, else that of the schema."""
+    quoted = {first or second for first, second in re.findall(r"`([^`]+)`|'([^']+)'", sentence)} - {
+        check.at(["type"]).text
+    }
+    schema = check.children["schema"]
+    for part in schema.walk():
+        for key, child in part.children.items():
+            if child.text in quoted or key in quoted:
+                return part.keys.get(key, child.line)
+    return check.keys["schema"]
 
 
 def _complaint(details: ErrorDetails, node: Node) -> str:

@@ -12,6 +12,7 @@ from contextrot.messages import Message, ToolCall
 from contextrot.strategies.assemble import Made
 from contextrot.strategies.base import Event, Request, State, Strategy, View, register
 from contextrot.strategies.load import AnyStrategy
+from contextrot.strategies.window import Full
 
 
 @register
@@ -26,7 +27,7 @@ class ReAnchor(Strategy):
     type_name = "re_anchor"
     summary = "wraps another: re-injects the pinned text every N turns or after a violation"
 
-    inner: AnyStrategy = Field(description="the strategy that is wrapped")
+    inner: AnyStrategy = Field(default_factory=Full, description="the strategy that is wrapped")
     every_n_turns: int = Field(default=10, ge=1, description="repeat the rules every so many turns")
     after_violation: int = Field(
         default=3, ge=0, description="turns after a failed check in which the rules are repeated; 0: not at all"
@@ -82,7 +83,8 @@ class ReAnchor(Strategy):
             entry = log[index]
             for text in entry.standing or (entry.message.text,):
                 texts.pop(text, None)
-                texts[text] = None
+                if index != log.current_user:  # what the user says now follows the reminder as it is
+                    texts[text] = None
         if not texts:
             return None
         message = Message("user", "\n".join((self.header, *texts)))

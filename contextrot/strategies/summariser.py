@@ -12,6 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
+from contextrot.checks.grading import FILTERED, TRUNCATED
+from contextrot.checks.reasoning import answer_of
+from contextrot.checks.refusal import is_refusal
 from contextrot.errors import ContextOverflowError, MissingKeyError, ModelError
 from contextrot.log import Log
 from contextrot.messages import Message, Reply, system, user
@@ -121,13 +124,13 @@ def taken(reply: Reply, request: Request, brief: Brief, previous: str, read: Sou
 
     Raises `Rejected` when it is none.
     """
+    finish, text = (reply.finish_reason or "").lower(), (answer_of(reply.text) or "").strip()
     if reply.tool_calls:
         raise Rejected("it was a tool call")
-    if reply.refusal or reply.finish_reason == "content_filter":
+    if reply.refusal or finish in FILTERED or is_refusal(text):
         raise Rejected("the helper model refused")
-    if reply.finish_reason in ("length", "max_tokens"):
+    if finish in TRUNCATED:
         raise Rejected("it was cut off")
-    text = reply.text.strip()
     if not text:
         raise Rejected("it was empty")
     if brief.form is not None:

@@ -10,7 +10,7 @@ from rich.console import Console
 from run_writer import SessionWriter, write_controls, write_manifest, write_session
 
 from contextrot.analysis.replay_view import view_messages
-from contextrot.errors import StoreError
+from contextrot.errors import NothingMatchedError, StoreError
 from contextrot.report.show import session_data, show_session
 
 FACT = "For later: our project code is TEAL-7."
@@ -173,7 +173,7 @@ def test_a_session_is_found_by_any_part_of_its_name(run):
     assert session_data(run.path, "pinned--r003")["head"]["repeat"] == 3
     with pytest.raises(StoreError, match="6 sessions match 'pinned'"):
         show_session(run.path, "pinned")
-    with pytest.raises(StoreError, match="contextrot show"):
+    with pytest.raises(NothingMatchedError, match="contextrot show"):
         show_session(run.path, "nobody")
     with pytest.raises(StoreError, match="nothing happened at turn 99"):
         show_session(run.path, "pinned--r003", 99)

@@ -99,6 +99,8 @@ def check(messages: tuple[dict[str, Any], ...], expect: dict[str, Any]) -> None:
         assert words(kept) in text
     for call in expect.get("drops", ()):
         assert call not in results
+    for absent in expect.get("lacks", ()):
+        assert absent not in text
     for once in expect.get("once", ()):
         assert text.count(once) == 1
     for rule in expect.get("not_as_constraint", ()):
