@@ -126,6 +126,20 @@ class BenchConfig(BaseModel):
     ) = None
     max_tokens: Annotated[int, Field(ge=1, description="longest reply in tokens; reserved in the window")] | None = None
     temperature: Annotated[float, Field(ge=0, le=2, description="sampling temperature")] = 0.0
+    auxiliary: (
+        Annotated[
+            ModelEntry,
+            Field(
+                description="model that writes summaries and notes for strategies, e.g. extractive; default: the "
+                "session's own"
+            ),
+        ]
+        | None
+    ) = None
+    embedder: Annotated[
+        ModelEntry,
+        Field(description="embedding model for strategies that retrieve: wordllama (offline) or provider/model"),
+    ] = ModelEntry(id="wordllama")
     timeout: Annotated[float, Field(gt=0, description="seconds to wait for one call")] = 120.0
     max_attempts: Annotated[int, Field(ge=1, le=20, description="times a call is asked when the provider fails")] = 6
     concurrency: Annotated[int, Field(ge=1, le=1024, description="sessions in flight at once")] = 8
@@ -139,6 +153,11 @@ class BenchConfig(BaseModel):
         if info.field_name != "models" or not isinstance(entries, (list, tuple)):
             return entries
         return [{"id": entry} if isinstance(entry, str) else entry for entry in entries]
+
+    @field_validator("auxiliary", "embedder", mode="before")
+    @classmethod
+    def _a_name_is_a_model(cls, value: Any) -> Any:
+        return {"id": value} if isinstance(value, str) else value
 
     @field_validator("models")
     @classmethod

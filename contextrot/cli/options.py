@@ -48,7 +48,7 @@ def _default_text(field: FieldInfo) -> str:
         return ""
     if isinstance(default, list):
         default = ", ".join(getattr(entry, "id", str(entry)) for entry in default)
-    return f" [default: {default}]"
+    return f" [default: {getattr(default, 'id', default)}]"
 
 
 def with_settings(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -176,7 +176,7 @@ class Strategy(BaseModel):
         raise NotImplementedError
 
     def answer(self, call: ToolCall, log: Log, state: State) -> str | None:
-        """The result of a call of one of this strategy's own tools (`View.tools`); None for a tool that is not its own."""
+        """The result of a call of one of this strategy's own tools (`View.tools`); None for any other tool."""
         return None
 
 
