@@ -142,9 +142,9 @@ def _helper(config: BenchConfig) -> Model | None:
         create_embedder(config.embedder.to_spec())
     if config.auxiliary is None:
         return None
-    helper = create_model(config.auxiliary.to_spec())
-    if isinstance(helper, AgentModel):
-        raise ConfigError(f"auxiliary: {helper.spec.id} is an agent; summaries are written by a model")
+    helper = None if config.auxiliary.id.startswith("python:") else create_model(config.auxiliary.to_spec())
+    if helper is None or isinstance(helper, AgentModel):
+        raise ConfigError(f"auxiliary: {config.auxiliary.id} is an agent; summaries are written by a model")
     return helper
 
 
