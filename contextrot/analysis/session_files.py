@@ -83,7 +83,6 @@ class Session:
             len(self.embeds), _total(tokens for tokens, _ in self.embeds) if self.embeds else 0, self._embed_cost(),
         )  # fmt: skip
 
-
     def _embed_cost(self) -> float | None:
         costs = [cost for _, cost in self.embeds]
         return None if None in costs else float(sum(costs))

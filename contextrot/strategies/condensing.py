@@ -220,6 +220,7 @@ class Condensing(Strategy):
         if not asked.rejected:
             sizes = [self._tokens(log, progress, must, request) for progress in (before, now)]
             yield Event("compaction", {"units": asked.covered, "tokens_before": sizes[0], "tokens_after": sizes[1]})
+            yield from asked.unfinished()
         elif now.failures == STOP_AFTER:
             yield Event("summariser_stopped", {"after": STOP_AFTER})
 

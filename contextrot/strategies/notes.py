@@ -71,7 +71,7 @@ class Notes:
         gone = sum(log.units[number].tokens for number in evicted[: summary.covered])
         before = self.tokens(progress, request) + gone
         sizes = {"tokens_before": before, "tokens_after": self.tokens(now, request)}
-        events.append(Event("compaction", {"units": summary.covered, **sizes}))
+        events += [Event("compaction", {"units": summary.covered, **sizes}), *summary.unfinished()]
         return now, events, summary.calls
 
     def _most(self, request: Request) -> int:

@@ -196,5 +196,6 @@ def _whole(previous: str, answer: Any, source: Source) -> str:
 def _report(now: Progress, asked: Summary) -> Iterator[Event]:
     if not asked.rejected:
         yield Event("state_extracted", {"units": asked.covered})
+        yield from asked.unfinished()
     elif now.failures == STOP_AFTER:
         yield Event("summariser_stopped", {"after": STOP_AFTER})
