@@ -14,7 +14,11 @@ HEADER = "[Summary of the earlier conversation]"
 
 @register
 class RollingSummary(Condensing):
-    """A summary of the old, and the newest turns as they are."""
+    """A summary of the old, and the newest turns as they are.
+
+    The second article's first technique (`RollingSummaryAgent`); the trigger is its ROTATE threshold. The first article
+    warns of it: "each pass loses precision", which `incremental: false` measures.
+    """
 
     type_name = "rolling_summary"
     aliases = ("summarization",)
