@@ -296,7 +296,7 @@ def _manifest(matrix: Matrix, directory: RunDirectory, command: str | None) -> d
         "strategies": {label: strategy.model_dump(mode="json") for label, strategy in matrix.strategies},
         "models": {model.spec.label: _identity(model.spec) for model in matrix.models},
         "auxiliary": _identity(matrix.auxiliary.spec) if matrix.auxiliary else None,
-        "embedder": _identity(config.embedder.to_spec()),
+        "embedder": None if config.embedder.to_spec() == DEFAULT_EMBEDDER else _identity(config.embedder.to_spec()),
         "settings": {
             f"{scenario} × {model}": [s.window, s.max_tokens, s.temperature]
             for (scenario, model), s in matrix.settings.items()

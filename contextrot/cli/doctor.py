@@ -26,7 +26,7 @@ def doctor(resolved: Resolved, json: Annotated[bool, typer.Option("--json", help
         ],
         # Names only: a key's value is never read further than to see that it is not empty.
         "keys": sorted(name for name, value in os.environ.items() if value and _KEY_NAME.search(name)),
-        "models": [_model(entry) for entry in resolved.config.models],
+        "models": [_model(entry) for entry in (*resolved.config.models, resolved.config.auxiliary) if entry],
         "versions": _versions(),
     }
     if json:

@@ -30,6 +30,19 @@ def test_lists_may_be_written_with_commas_in_the_environment(cli: Cli) -> None:
     assert found["strategies"] == (["full", "fifo"], "CONTEXTROT_STRATEGIES")
 
 
+def test_helpers_are_named_or_described(cli: Cli, tmp_path: Path) -> None:
+    model = ("--model", "sim/perfect")
+    found = doctor(cli, *model)
+    assert found["auxiliary"] == ("–", "default")
+    assert found["embedder"] == ("wordllama", "default")
+    (tmp_path / "contextrot.yaml").write_text("embedder: {id: openai/e, base_url: http://x/v1}\n", encoding="utf-8")
+    found = doctor(cli, *model, "--auxiliary", "{id: sim/perfect, window: 9000}")
+    assert found["auxiliary"] == ("sim/perfect", "--auxiliary")
+    assert found["embedder"] == ("openai/e", "contextrot.yaml:1")
+    rows = json.loads(cli("doctor", "--json", *model, env={"CONTEXTROT_AUXILIARY": "extractive"}).stdout)["models"]
+    assert [row["model"] for row in rows] == ["sim/perfect", "extractive"]
+
+
 @pytest.mark.parametrize(
     ("file", "said"),
     [
