@@ -18,6 +18,8 @@ from contextrot.config import BenchConfig, Resolved, from_text, resolve
 #: Repeatable options read better in the singular; `scenarios` are the command's arguments.
 _SINGULAR = {"models": "--model", "strategies": "--strategy"}
 _LISTS = ("scenarios", *_SINGULAR)
+#: Settings that are a model: a name, or a mapping with the address, the window and so on.
+_MODELS = ("auxiliary", "embedder")
 
 
 def _python_type(field: FieldInfo) -> Any:
@@ -103,7 +105,7 @@ def settle(given: dict[str, Any], file: Path | None) -> Resolved:
         if name in _LISTS:
             parts = [from_text(name, text) for text in value]
             value = [entry for part in parts for entry in (part if isinstance(part, list) else [part])]
-        flags[name] = value
+        flags[name] = from_text(name, value) if name in _MODELS else value
     return resolve(flags, os.environ, file=file or _config_from_environment())
 
 
