@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
-from contextrot.analysis.figures import RUNNING, Group, Rate, Summary
+from contextrot.analysis.figures import RUNNING, Group, Length, Rate, Summary
 
 #: below this many sessions a group's intervals are too wide to decide on, and the reports say so
 FEW = 5
@@ -153,10 +153,20 @@ def _finding(group: Group) -> str:
         parts.append(f"{verb} in {sum(broke.values())} of {length.n} sessions, {_when(length.broke_off_turns)}")
     if length.censored:
         cut = sum(n for kind, n in group.ended.items() if kind in ("limit", "error", "cancelled", RUNNING))
-        through = f" through turn {length.horizon:g}" if length.horizon is not None and not cut else ""
-        short = f" as far as they went ({cut} cut short)" if cut else ""
-        parts.append(f"kept {told} in {length.censored} of {length.n} sessions{through}{short}")
+        short = f" as far as they went ({cut} cut short)" if cut else _through(length)
+        parts.append(f"kept {told} in {length.censored} of {length.n} sessions{short}")
     return f"{name} " + "; ".join(parts) + "."
+
+
+def _through(length: Length) -> str:
+    """How far sessions without a failure are known to be well: later checks that nobody could decide prove nothing."""
+    turns = [int(turn) for turn in length.kept_turns]
+    if not turns:
+        return ""
+    if len(turns) == 1 and length.horizon is not None and turns[0] >= length.horizon:
+        return f" through turn {turns[0]}"
+    span = f"turn {turns[0]}" if len(turns) == 1 else f"turns {min(turns)}–{max(turns)}"
+    return f" as far as checks were decided ({span})"
 
 
 def _failed(group: Group, told: str) -> str:
