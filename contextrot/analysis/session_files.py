@@ -52,6 +52,7 @@ class Session:
     verdicts: list[tuple[Any, ...]] = field(default_factory=list)
     returned: set[str] = field(default_factory=set)
     compactions: int = 0
+    asked_inline: int = 0
     ended: str = ""
     detail: str = ""
     last_turn: int | None = None
@@ -135,6 +136,7 @@ def read_session(path: Path, problems: list[str]) -> Session | None:
                     session.verdicts.append(_verdict_row(record, occupancy.get(record.get("call"))))
                 elif kind == "event":
                     session.compactions += record.get("name") == "compaction"
+                    session.asked_inline += record.get("name") == "asked_inline"
                 elif kind == "end":
                     session.ended, session.last_turn = record.get("ended") or "", record.get("turn")
                     session.detail = str(record.get("detail") or "")

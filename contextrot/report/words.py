@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from contextrot.analysis.figures import RUNNING, Group, Length, Rate, Summary
 
+#: share of undecided checks from which on the reports say so
+MANY_UNDECIDED = 0.2
 #: below this many sessions a group's intervals are too wide to decide on, and the reports say so
 FEW = 5
 SIMULATED = "SIMULATED: at least one model of this run is simulated; its figures say nothing about a real model."
@@ -197,7 +199,7 @@ def _why(causes: dict[str, int]) -> str:
 
 def control_warnings(summary: Summary) -> list[str]:
     """Sentences about controls that put figures in doubt: probes that test nothing, and checks the model cannot do."""
-    found = []
+    found = _undecided_warnings(summary)
     for control in summary.controls:
         where = f"{quoted(control.id)} in {quoted(control.scenario)} on {quoted(control.model)}"
         if control.tests_nothing:
@@ -209,6 +211,21 @@ def control_warnings(summary: Summary) -> list[str]:
             found.append(
                 f"{where} is beyond the model: only {percent(control.ceiling)} of its ceiling controls pass when fresh "
                 f"(n {control.ceiling_n}), so its failures count as incapable."
+            )
+    return found
+
+
+def _undecided_warnings(summary: Summary) -> list[str]:
+    """Groups of which so many checks could not be decided that their rates rest on a part of the sessions."""
+    found = []
+    for group in summary.groups:
+        open_ = {name: n for name, n in group.undecided.items() if name in ("truncated", "empty", "inconclusive")}
+        asked = group.compliance["overall"].n + sum(open_.values())
+        if asked and sum(open_.values()) > MANY_UNDECIDED * asked:
+            hint = "; a larger --max-tokens may help" if "truncated" in open_ else ""
+            found.append(
+                f"{quoted(group.scenario or 'all scenarios')}: {sum(open_.values())} of {asked} checks under "
+                f"{quoted(group.strategy)} could not be decided ({counts_text(open_)}) and enter no rate{hint}."
             )
     return found
 
