@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contextrot.checks import grade, load_check
+from contextrot.checks import Check, grade, load_check
 from contextrot.checks.strict_json import JsonFault, parse, values_in
 from contextrot.messages import Reply, ToolCall
 
