@@ -17,6 +17,7 @@ from collections.abc import Sequence
 
 from contextrot.log import Log
 from contextrot.messages import Message, Reply, ToolCall, assistant, system, tool_result, user
+from contextrot.models.embedders import create_embedder
 from contextrot.strategies import REGISTRY, Request, State, Strategy, View, load_strategy
 from contextrot.tokens import TokenCounter
 
@@ -47,13 +48,14 @@ def measure(strategy: Strategy, turns: int, tokens: int, window: int) -> list[fl
     state: State = {}
     seconds: list[float] = []
     helper = Notes()
+    embedder = create_embedder()
     text = "word " * (tokens // 2)
     for turn in range(1, turns + 1):
-        log.append(user(f"{turn} {text}"), turn=turn)
+        log.append(user(f"{turn} {text}"), turn=turn, tags=frozenset({f"topic{turn % 7}"}))
         if turn % 4 == 0:
             log.append(assistant(None, [ToolCall(f"c{turn}", "look")]), turn=turn)
             log.append(tool_result(f"c{turn}", text), turn=turn)
-        request = Request(budget, budget, turn, counter.message, helper)
+        request = Request(budget, budget, turn, counter.message, helper, embedder=embedder)
         start = time.perf_counter()
         view = view_of(strategy, log, state, request)
         seconds.append(time.perf_counter() - start)

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from contextrot import memory as memory
     from contextrot.analysis.tables import Run as Run
     from contextrot.analysis.tables import load_run as load_run
     from contextrot.api import bench as bench
@@ -30,17 +31,21 @@ _HOME = {
     "Scenario": "contextrot.scenario",
     "load_scenario": "contextrot.scenario",
 }
-__all__ = sorted(_HOME)
+#: Modules that are part of the API themselves.
+_MODULES = frozenset({"memory"})
+__all__ = sorted({*_HOME, *_MODULES})
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"contextrot.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'contextrot' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    return sorted({*globals(), *_HOME, *_MODULES})
 
 
 class _Package(ModuleType):

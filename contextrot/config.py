@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from contextrot.errors import ConfigError
 from contextrot.models.base import ModelSpec, Price
+from contextrot.models.engine import engine_label, read_engine
 from contextrot.yaml_source import UnreadableError, parse_yaml
 
 CONFIG_FILE = "contextrot.yaml"
@@ -37,21 +38,46 @@ class ModelEntry(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     id: Annotated[str, Field(min_length=1, description="model name, e.g. openai/gpt-4.1-mini or local/smollm2-135m")]
-    label: Annotated[str, Field(description="name in tables and plots; default: the id")] = ""
+    label: Annotated[
+        str, Field(description="name in tables and plots; default: the id, with the engine settings behind it")
+    ] = ""
     window: Annotated[int, Field(ge=1, description="context window in tokens, where it is not known")] | None = None
     price: PriceEntry | None = None
     params: Annotated[dict[str, Any], Field(description="sent to the provider as they are")] = {}
     base_url: str | None = None
     api_key_env: Annotated[str, Field(description="name of the variable that holds the key")] | None = None
-    engine: Annotated[dict[str, Any], Field(description="settings of a local engine")] = {}
+    engine: Annotated[
+        dict[str, Any],
+        Field(description="settings of a local/ engine, e.g. '{kv_cache: q4_0}'; each makes another model"),
+    ] = {}
     roles: Annotated[Literal["strict_alternation"], Field(description="role rules of the chat template")] | None = None
+
+    @model_validator(mode="after")
+    def _engine_can_work(self) -> ModelEntry:
+        if self.engine and not self.id.startswith("local/"):
+            raise ValueError(
+                f"{self.id} has engine settings, but only local/ models take them; a server's are set where it is "
+                "started: give each of its variants a label of its own (docs/guides/engine-variants.md)"
+            )
+        try:
+            read_engine(self.engine, self.id)
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+    @property
+    def name(self) -> str:
+        """The name in tables: the label, or the id with the engine settings that were given."""
+        if self.label or not self.engine:
+            return self.label or self.id
+        return f"{self.id} ({engine_label(self.engine)})"
 
     def to_spec(self) -> ModelSpec:
         """The value the models' room works with."""
         price = None if self.price is None else Price(self.price.prompt, self.price.completion, self.price.cached)
         return ModelSpec(
             id=self.id,
-            label=self.label or self.id,
+            label=self.name,
             window=self.window,
             price=price,
             params=self.params,
@@ -100,6 +126,20 @@ class BenchConfig(BaseModel):
     ) = None
     max_tokens: Annotated[int, Field(ge=1, description="longest reply in tokens; reserved in the window")] | None = None
     temperature: Annotated[float, Field(ge=0, le=2, description="sampling temperature")] = 0.0
+    auxiliary: (
+        Annotated[
+            ModelEntry,
+            Field(
+                description="model that writes summaries and notes for strategies, e.g. extractive; default: the "
+                "session's own"
+            ),
+        ]
+        | None
+    ) = None
+    embedder: Annotated[
+        ModelEntry,
+        Field(description="embedding model for strategies that retrieve: wordllama (offline) or provider/model"),
+    ] = ModelEntry(id="wordllama")
     timeout: Annotated[float, Field(gt=0, description="seconds to wait for one call")] = 120.0
     max_attempts: Annotated[int, Field(ge=1, le=20, description="times a call is asked when the provider fails")] = 6
     concurrency: Annotated[int, Field(ge=1, le=1024, description="sessions in flight at once")] = 8
@@ -114,10 +154,15 @@ class BenchConfig(BaseModel):
             return entries
         return [{"id": entry} if isinstance(entry, str) else entry for entry in entries]
 
+    @field_validator("auxiliary", "embedder", mode="before")
+    @classmethod
+    def _a_name_is_a_model(cls, value: Any) -> Any:
+        return {"id": value} if isinstance(value, str) else value
+
     @field_validator("models")
     @classmethod
     def _labels_differ(cls, value: list[ModelEntry]) -> list[ModelEntry]:
-        labels = [entry.label or entry.id for entry in value]
+        labels = [entry.name for entry in value]
         for label in labels:
             if labels.count(label) > 1:
                 raise ValueError(f"two models are called {label!r}; give each its own label")

@@ -7,7 +7,7 @@ results, linked by id. Units are kept up to date as messages arrive, so that no 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar, cast, overload
 
 from contextrot.errors import MalformedHistoryError
 from contextrot.messages import Message
@@ -19,7 +19,8 @@ class Entry(NamedTuple):
     """A message with its identity: where it stands and what a strategy may know about it.
 
     `tokens` is the counter's estimate. `pinned` means always in view. `standing` holds the texts of rules and facts
-    this message states for the rest of the session (what `re_anchor` repeats); `origin` says who put it here.
+    this message states for the rest of the session (what `re_anchor` repeats); `origin` says who put it here; `task`
+    names the piece of work the message belongs to, "" for the session as a whole.
     """
 
     message: Message
@@ -29,6 +30,7 @@ class Entry(NamedTuple):
     standing: tuple[str, ...] = ()
     origin: str = ""
     tags: frozenset[str] = frozenset()
+    task: str = ""
 
 
 class Unit(NamedTuple):
@@ -39,6 +41,31 @@ class Unit(NamedTuple):
     tokens: int
     turn: int
     pinned: bool = False
+
+
+class TaskRun(NamedTuple):
+    """Units in a row that belong to one task, those of the session as a whole passed over. `units` are numbers.
+
+    A task that is taken up again after another is a run of its own.
+    """
+
+    task: str
+    units: list[int]
+
+
+class LogIndex(Protocol):
+    """What can be looked up in a log without walking it; derived from its messages alone, and grown with them."""
+
+    def extend(self, log: Log) -> None:
+        """Take in what was appended since the last time."""
+        ...
+
+    def copy(self) -> Self:
+        """An index for a branch of the log."""
+        ...
+
+
+Index = TypeVar("Index", bound=LogIndex)
 
 
 class Log(Sequence[Entry]):
@@ -53,6 +80,9 @@ class Log(Sequence[Entry]):
         self._waiting: dict[str, int] = {}
         self._always: list[int] = []
         self._standing: list[int] = []
+        self._tasks: list[TaskRun] = []
+        self._taskless: list[int] = []
+        self._indexes: dict[type[LogIndex], LogIndex] = {}
         self.tokens = 0
         self.current_user: int | None = None
         self.last_assistant: int | None = None
@@ -95,9 +125,27 @@ class Log(Sequence[Entry]):
         """Numbers of the tool rounds that still wait for a result."""
         return frozenset(self._waiting.values())
 
+    @property
+    def tasks(self) -> Sequence[TaskRun]:
+        """The tasks one after the other, each with its units."""
+        return self._tasks
+
+    @property
+    def taskless(self) -> Sequence[int]:
+        """Numbers of the units that belong to the session as a whole, ascending."""
+        return self._taskless
+
     def unit_of(self, index: int) -> int:
         """Number of the unit that holds the message at `index`."""
         return self._unit_of[index]
+
+    def index_of(self, kind: type[Index]) -> Index:
+        """The log's index of this kind, made when it is first asked for and brought up to date each time."""
+        index = self._indexes.get(kind)
+        if index is None:
+            index = self._indexes[kind] = kind()
+        index.extend(self)
+        return cast(Index, index)
 
     def append(
         self,
@@ -108,6 +156,7 @@ class Log(Sequence[Entry]):
         standing: tuple[str, ...] = (),
         origin: str = "",
         tags: frozenset[str] = frozenset(),
+        task: str = "",
     ) -> int:
         """Add a message and return its index.
 
@@ -134,9 +183,10 @@ class Log(Sequence[Entry]):
             self._units.append(Unit((index,), kind, tokens, turn, pinned))
             if pinned or kind == "system":
                 self._always.append(unit)
+            self._note_task(task, unit)
             for call in message.tool_calls:
                 self._waiting[call.id] = unit
-        self._entries.append(Entry(message, turn, tokens, pinned, standing, origin, tags))
+        self._entries.append(Entry(message, turn, tokens, pinned, standing, origin, tags, task))
         self._messages.append(message)
         self._unit_of.append(unit)
         if standing or (pinned and message.role != "tool"):
@@ -147,6 +197,14 @@ class Log(Sequence[Entry]):
         elif message.role == "assistant":
             self.last_assistant = index
         return index
+
+    def _note_task(self, task: str, unit: int) -> None:
+        if not task:
+            self._taskless.append(unit)
+        elif self._tasks and self._tasks[-1].task == task:
+            self._tasks[-1].units.append(unit)
+        else:
+            self._tasks.append(TaskRun(task, [unit]))
 
     def supersede(self, index: int, statement: str) -> None:
         """What the message at `index` stated holds no longer: it is not repeated, and not pinned for its sake.
@@ -177,6 +235,10 @@ class Log(Sequence[Entry]):
         branch._waiting = self._waiting.copy()
         branch._always = self._always.copy()
         branch._standing = self._standing.copy()
+        branch._indexes = {kind: index.copy() for kind, index in self._indexes.items()}
+        # Only the last run may still grow, so the others are shared.
+        branch._tasks = self._tasks[:-1] + [TaskRun(run.task, run.units.copy()) for run in self._tasks[-1:]]
+        branch._taskless = self._taskless.copy()
         branch.tokens = self.tokens
         branch.current_user = self.current_user
         branch.last_assistant = self.last_assistant

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
-from threading import Thread
-from typing import Any, Literal, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import orjson
 
-from contextrot.errors import ConfigError, MalformedHistoryError, ModelError
+from contextrot.callbacks import Embedding, Summarizer, helpers, run
+from contextrot.errors import ConfigError, MalformedHistoryError
 from contextrot.log import Log, repair
-from contextrot.messages import Message, Reply, Tool
+from contextrot.messages import Message, Tool
 from contextrot.models.roles import OPENING, normalise
 from contextrot.outcomes import Status
 from contextrot.strategies import Event, Request, Strategy, View, load_strategy
+from contextrot.strategies.summariser import UNFINISHED
 from contextrot.tokens import TokenCounter
-
-T = TypeVar("T")
-Summarizer = Callable[[list[dict[str, Any]]], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +26,7 @@ class RenderedView:
 
     messages: OpenAI-style dicts. manifest: what became of each message handed in, in order (`verbatim`, `masked`,
     `summarised`, `dropped`, …). tokens: an estimate of all messages, tool schemas apart. events: what the strategy did
-    besides. aux_calls: calls of the summariser.
+    besides. aux_calls: calls of the summariser. tools: schemas of tools that the strategy itself offers the model.
     """
 
     messages: tuple[dict[str, Any], ...]
@@ -38,6 +34,7 @@ class RenderedView:
     tokens: int
     events: tuple[Event, ...] = ()
     aux_calls: int = 0
+    tools: tuple[dict[str, Any], ...] = ()
 
 
 def render(
@@ -47,6 +44,7 @@ def render(
     window: int,
     tools: Sequence[Tool | Mapping[str, Any]] | None = None,
     summarizer: Summarizer | None = None,
+    embedder: Embedding | None = None,
     pins: Sequence[int] = (),
     on_malformed: Literal["error", "repair"] = "error",
     roles: str | None = None,
@@ -55,17 +53,17 @@ def render(
 
     window: tokens that messages and tool schemas may take together. pins: indexes of messages that stay in view.
     summarizer: sync or async, from a list of message dicts to a text or a reply dict. on_malformed: what to do with
-    tool calls and results that do not pair. roles: None or ``strict_alternation``.
+    tool calls and results that do not pair. embedder: sync or async, from texts to vectors, for strategies that
+    retrieve; none: wordllama, in this process. roles: None or ``strict_alternation``.
 
     Raises `ConfigError` (`MalformedHistoryError` for the messages) and `BudgetError`. May be called inside a running
     event loop, which it then blocks for as long as the summariser takes.
     """
     chosen = load_strategy(strategy)
-    if isinstance(window, bool) or not isinstance(window, int) or window < 1:
-        raise ConfigError(f"window is {window!r}; it must be a whole number of tokens, at least 1")
+    check_window(window)
     if on_malformed not in ("error", "repair"):
         raise ConfigError(f"on_malformed is {on_malformed!r}; it must be error or repair")
-    parsed = [_parse(index, raw) for index, raw in enumerate(messages)]
+    parsed = [parse_message(index, raw) for index, raw in enumerate(messages)]
     pinned = _pins(pins, len(parsed))
     kept = repair(messages)
     if on_malformed == "error" and len(kept) < len(parsed):
@@ -76,13 +74,13 @@ def render(
     for index in kept:
         turn += parsed[index].role == "user"
         log.append(parsed[index], turn=turn, pinned=index in pinned)
-    spare = window - _tool_tokens(tools or (), counter)
+    spare = window - tool_tokens(tools or (), counter)
     if roles is not None:
         normalise((), roles)  # refuses unknown rules before the summariser is called
         spare -= counter.message(Message("user", OPENING))
-    auxiliary = _Helper(summarizer) if summarizer is not None else None
-    request = Request(spare, window, turn, counter.message, auxiliary)
-    view = _run(chosen.view(log, {}, request), alone=_is_async(summarizer))
+    own = helpers(summarizer, embedder)
+    request = Request(spare, window, turn, counter.message, own.auxiliary, embedder=own.embedder)
+    view = run(_settled(chosen, log, request), waits=own.waits)
     sent = normalise(view.messages, roles)
     originals = {
         id(message): messages[kept[source]]
@@ -91,7 +89,20 @@ def render(
     }
     dicts = tuple(deepcopy(dict(originals[id(m)])) if id(m) in originals else m.to_dict() for m in sent)
     tokens = view.tokens if roles is None else sum(map(counter.message, sent))
-    return RenderedView(dicts, _manifest(view, kept, len(parsed)), tokens, view.events, view.aux_calls)
+    offered = tuple(tool.to_dict() for tool in view.tools)
+    return RenderedView(dicts, _manifest(view, kept, len(parsed)), tokens, view.events, view.aux_calls, offered)
+
+
+async def _settled(strategy: Strategy, log: Log, request: Request) -> View:
+    """The view of a conversation that has no next turn: what a session's views would do one after the other is done."""
+    view = await strategy.view(log, {}, request)
+    events, calls = view.events, view.aux_calls
+    while any(event.name == UNFINISHED for event in view.events):
+        view = await strategy.view(log, view.state, request)
+        # What an earlier view left out, or was to repeat, is said by the one that is sent.
+        earlier = (event for event in events if event not in view.events and event.name not in (UNFINISHED, "fallback"))
+        events, calls = (*earlier, *view.events), calls + view.aux_calls
+    return replace(view, events=events, aux_calls=calls)
 
 
 def _manifest(view: View, kept: Sequence[int], length: int) -> tuple[str, ...]:
@@ -102,7 +113,15 @@ def _manifest(view: View, kept: Sequence[int], length: int) -> tuple[str, ...]:
     return tuple(statuses)
 
 
-def _parse(index: int, raw: Any) -> Message:
+def check_window(window: int) -> int:
+    """The window itself, or `ConfigError`."""
+    if isinstance(window, bool) or not isinstance(window, int) or window < 1:
+        raise ConfigError(f"window is {window!r}; it must be a whole number of tokens, at least 1")
+    return window
+
+
+def parse_message(index: int, raw: Any) -> Message:
+    """The message of a user's dict; `index` is for the sentence of the `MalformedHistoryError`."""
     if not isinstance(raw, Mapping):
         raise MalformedHistoryError(f"message {index} is {type(raw).__name__}, not a dict with role and content")
     content, calls = raw.get("content"), raw.get("tool_calls")
@@ -135,73 +154,7 @@ def _fault(messages: Sequence[Mapping[str, Any]], kept: Sequence[int]) -> str:
     return f"message {index} {why}; mend the history, or pass on_malformed='repair' to leave such messages out"
 
 
-def _tool_tokens(tools: Sequence[Tool | Mapping[str, Any]], counter: TokenCounter) -> int:
+def tool_tokens(tools: Sequence[Tool | Mapping[str, Any]], counter: TokenCounter) -> int:
+    """Tokens of the tool schemas that go out with a call."""
     schemas = (tool.to_dict() if isinstance(tool, Tool) else dict(tool) for tool in tools)
     return sum(counter.text(orjson.dumps(schema).decode()) for schema in schemas)
-
-
-class _Helper:
-    """A user's summariser as the auxiliary model of a request."""
-
-    def __init__(self, summarizer: Summarizer) -> None:
-        self._summarizer = summarizer
-        self._async = _is_async(summarizer)
-
-    async def ask(self, messages: Sequence[Message], *, max_tokens: int, purpose: str) -> Reply:
-        try:
-            answer = self._summarizer([message.to_dict() for message in messages])
-            if inspect.isawaitable(answer):
-                answer = await answer if self._async else _apart(_await(answer))
-        except ModelError:
-            raise
-        except Exception as error:
-            raise ModelError(f"the summarizer raised {type(error).__name__}: {error}") from error
-        if isinstance(answer, Reply):
-            return answer
-        if answer is None or isinstance(answer, str | Mapping):
-            return Reply.from_dict(answer or "")
-        raise ModelError(f"the summarizer returned {type(answer).__name__}; it must return a text or a reply dict")
-
-
-def _is_async(function: Callable[..., Any] | None) -> bool:
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
-
-
-async def _await(answer: Awaitable[Any]) -> Any:
-    return await answer
-
-
-def _run(view: Coroutine[Any, Any, View], *, alone: bool) -> View:
-    """Run a view to its end. Without an async summariser it never waits, so no event loop is needed."""
-    if alone:
-        return _apart(view)
-    try:
-        view.send(None)
-    except StopIteration as done:
-        result: View = done.value
-        return result
-    view.close()
-    raise ConfigError("this strategy waits for something other than its summarizer; render cannot run it")
-
-
-def _apart(work: Coroutine[Any, Any, T]) -> T:
-    """Run in an event loop of its own: in this thread if none is running here, else in another."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    outcome: list[T] = []
-    failure: list[BaseException] = []
-
-    def target() -> None:
-        try:
-            outcome.append(asyncio.run(work))
-        except BaseException as error:
-            failure.append(error)
-
-    thread = Thread(target=target, name="contextrot-render", daemon=True)
-    thread.start()
-    thread.join()
-    if failure:
-        raise failure[0]
-    return outcome[0]

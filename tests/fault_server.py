@@ -135,6 +135,7 @@ async def running() -> AsyncIterator[FaultServer]:
     server = FaultServer()
     app = web.Application(client_max_size=1 << 26)
     app.router.add_post("/v1/chat/completions", server.chat)
+    app.router.add_post("/v1/embeddings", server.chat)
     app.router.add_get("/{page:.*}", server.page)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()

@@ -14,7 +14,7 @@ FLOORS = {
     7: ("cli", "__main__"),
     6: ("report", "api"),
     5: ("analysis",),
-    4: ("bench", "render"),
+    4: ("bench", "render", "memory", "memory_file", "callbacks"),
     3: ("strategies", "scenario"),
     2: ("checks", "models", "config"),
     1: ("messages", "outcomes", "errors", "tokens", "log", "yaml_source"),

@@ -19,7 +19,8 @@ SESSIONS = {
     "window": "i", "window_source": "c", "simulated": "b", "control": "b", "turns_planned": "i", "ended": "c",
     "last_turn": "i", "first_fail_turn": "i", "last_pass_turn": "i", "duration": "i", "event": "c", "calls": "i",
     "prompt_tokens": "i", "completion_tokens": "i", "cached_tokens": "i", "cost": "f", "aux_calls": "i",
-    "aux_tokens": "i", "compactions": "i", "mean_prefix_reuse": "f",
+    "aux_tokens": "i", "compactions": "i", "mean_prefix_reuse": "f", "embed_calls": "i", "embed_tokens": "i",
+    "embed_cost": "f",
 }  # fmt: skip
 TURNS = {
     "session": "c", "scenario": "c", "model": "c", "strategy": "c", "repeat": "i", "turn": "i", "branch": "c",
@@ -50,6 +51,8 @@ class Session:
     record: dict[str, Any]
     calls: list[tuple[Any, ...]] = field(default_factory=list)
     verdicts: list[tuple[Any, ...]] = field(default_factory=list)
+    #: tokens and cost of each call of an embedding model
+    embeds: list[tuple[Any, Any]] = field(default_factory=list)
     returned: set[str] = field(default_factory=set)
     compactions: int = 0
     asked_inline: int = 0
@@ -78,7 +81,12 @@ class Session:
             len(self.calls), *(_total(call[_AT[name]] for call in self.calls) for name in tokens), _cost(self.calls),
             len(auxiliary), _total(call[_AT[name]] for call in auxiliary for name in tokens[:2]) if auxiliary else 0,
             self.compactions, _mean(reuse),
+            len(self.embeds), _total(tokens for tokens, _ in self.embeds) if self.embeds else 0, self._embed_cost(),
         )  # fmt: skip
+
+    def _embed_cost(self) -> float | None:
+        costs = [cost for _, cost in self.embeds]
+        return None if None in costs else float(sum(costs))
 
 
 def _mean(values: Iterable[Any]) -> float | None:
@@ -130,10 +138,13 @@ def read_session(path: Path, problems: list[str]) -> Session | None:
                 elif kind == "call":
                     occupancy[record.get("n")] = record.get("occupancy")
                     session.calls.append(_call_row(record))
-                    if record.get("model"):
+                    # A helper of another name answers for itself, not for the model of the matrix.
+                    if record.get("model") and record.get("asked", session.head[2]) == session.head[2]:
                         session.returned.add(record["model"])
                 elif kind == "verdict":
                     session.verdicts.append(_verdict_row(record, occupancy.get(record.get("call"))))
+                elif kind == "embed" and record.get("error") is None:
+                    session.embeds.append((record.get("tokens"), record.get("cost")))
                 elif kind == "event":
                     session.compactions += record.get("name") == "compaction"
                     session.asked_inline += record.get("name") == "asked_inline"

@@ -12,8 +12,9 @@ from contextrot.bench.plan import Plan, seed_of
 from contextrot.bench.store import Record, SessionFile
 from contextrot.checks.grading import FILTERED, TRUNCATED, is_shown
 from contextrot.errors import ContextOverflowError, ModelError
-from contextrot.messages import NOT_COUNTED, Message, Reply, ToolCall, Usage
+from contextrot.messages import NOT_COUNTED, Message, Reply, Tool, ToolCall, Usage
 from contextrot.models.base import Call, Price, Truth
+from contextrot.models.engine import room_for_reply
 from contextrot.models.roles import normalise
 from contextrot.outcomes import Status
 from contextrot.strategies.base import View
@@ -60,15 +61,32 @@ def _stored_view(view: View, view_hash: str) -> Record:
             else:
                 ranges.append([source, source + 1])
     manifest = [[status.value, start, end] for status, start, end in runs]
-    return {"ranges": ranges, "made": made, "manifest": manifest, "tokens": view.tokens, "hash": view_hash}
+    stored: Record = {
+        "ranges": ranges, "made": made, "manifest": manifest, "tokens": view.tokens, "hash": view_hash,
+    }  # fmt: skip
+    if view.tools:
+        stored["tools"] = [tool.name for tool in view.tools]
+    return stored
 
 
 class Caller:
-    """Makes the calls of one session and writes their records. Holds what it learns of the model's counting."""
+    """Makes the calls of one session and writes their records. Holds what it learns of the model's counting.
 
-    def __init__(self, plan: Plan, gate: Gate, file: SessionFile, counter: TokenCounter, listener: Listener) -> None:
+    `auxiliary` is the gate of the model that works for the strategy, where that is another than the session's own.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        gate: Gate,
+        file: SessionFile,
+        counter: TokenCounter,
+        listener: Listener,
+        auxiliary: Gate | None = None,
+    ) -> None:
         self.plan = plan
         self.gate = gate
+        self.auxiliary = auxiliary or gate
         self.file = file
         self.counter = counter
         self.listener = listener
@@ -87,7 +105,8 @@ class Caller:
 
     def budget(self, branch: str | None) -> int:
         """Tokens a view's messages may take now, in the counter's unit: window less reply, less tool schemas."""
-        room = self.plan.settings.window - self.plan.settings.max_tokens
+        window, max_tokens = self.plan.settings.window, self.plan.settings.max_tokens
+        room = window - room_for_reply(self.plan.model.engine, window, max_tokens)
         return int(room / self.drift(branch).scale) - self._tool_tokens
 
     async def ask(
@@ -105,11 +124,15 @@ class Caller:
     ) -> Answer:
         """Ask once and record it. Raises the `ModelError` that ended the call, after recording it as well."""
         plan, settings = self.plan, self.plan.settings
-        with_tools = purpose != "auxiliary"
+        helps = purpose == "auxiliary"
+        gate = self.auxiliary if helps else self.gate
+        tools = () if helps else self._tools(view)
         number, self.calls = self.calls, self.calls + 1
         view_hash = self._view_hash(tuple(messages))
         tokens = view.tokens if view is not None else sum(map(self.counter.message, messages))
-        estimated = tokens + (self._tool_tokens if with_tools else 0)
+        estimated = tokens + (0 if helps else self._tool_tokens)
+        if view is not None and view.tools:
+            estimated = tokens + self.counter.tools(tools)
         drift = self.drift(branch)
         prompt_estimate = round(estimated * drift.scale)
         known = self.file.recorded_call(view_hash)
@@ -118,8 +141,8 @@ class Caller:
             attempts = known["attempts"]
         else:
             call = Call(
-                messages=normalise(messages, plan.model.roles),
-                tools=self.script.tools if with_tools else (),
+                messages=normalise(messages, gate.model.spec.roles),
+                tools=tools,
                 max_tokens=max_tokens or settings.max_tokens,
                 temperature=settings.temperature,
                 seed=seed_of(plan.seed, plan.scenario, plan.repeat, turn, branch, purpose, round_),
@@ -127,10 +150,11 @@ class Caller:
                 timeout=settings.timeout,
                 hint=hint,
             )
-            reply, error, attempts = await self._ask_model(call, f"{turn}_{round_}")
+            reply, error, attempts = await self._ask_model(gate, call, f"{turn}_{round_}")
         usage = reply.usage if reply is not None else NOT_COUNTED
-        occupancy = (usage.prompt_tokens or prompt_estimate) / settings.window
-        if not with_tools:
+        window = settings.window if gate is self.gate else gate.model.window or settings.window
+        occupancy = (usage.prompt_tokens or prompt_estimate) / window
+        if helps:
             drift = Drift(drift.scale)  # a helper's prompt is of another kind
         record: Record = {
             "t": "call",
@@ -154,6 +178,7 @@ class Caller:
                 "cost": usage.cost,
             },
             "model": reply.model if reply is not None else None,
+            "asked": gate.model.spec.label,
             "latency": reply.latency if reply is not None else None,
             "attempts": attempts,
             "outcome": error.outcome if error is not None else outcome_of(reply or Reply()),
@@ -180,13 +205,20 @@ class Caller:
         self._hashed = messages, state
         return state.hexdigest()
 
-    async def _ask_model(self, call: Call, place: str) -> tuple[Reply | None, ModelError | None, int]:
+    def _tools(self, view: View | None) -> tuple[Tool, ...]:
+        """The tools a call goes out with: the strategy's own, and those of the scenario that go by another name."""
+        if view is None or not view.tools:
+            return self.script.tools
+        own = {tool.name for tool in view.tools}
+        return (*(tool for tool in self.script.tools if tool.name not in own), *view.tools)
+
+    async def _ask_model(self, gate: Gate, call: Call, place: str) -> tuple[Reply | None, ModelError | None, int]:
         try:
-            result = await self.gate.complete(call)
+            result = await gate.complete(call)
         except ModelError as error:
             return None, type(error)(self.file.redact.text(str(error))), getattr(error, "attempts", 1)
         reply = result.reply
-        usage = priced(reply.usage, self.gate.model.price)
+        usage = priced(reply.usage, gate.model.price)
         if usage is not reply.usage:
             reply = replace(reply, usage=usage)
         # What the model repeats of a secret is replaced before it enters the log: the record and a replay then agree.

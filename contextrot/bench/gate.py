@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import TypedDict, TypeVar, Unpack
 
 from contextrot.errors import ModelError, RateLimitError
 from contextrot.messages import Reply
@@ -27,6 +28,7 @@ LONGEST_WAIT = 60.0
 LONGEST_RETRY_AFTER = 120.0
 #: Successes in a row after which one more call may run at once.
 GROW_AFTER = 10
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,35 +40,38 @@ class GateResult:
     waited: float = 0.0
 
 
-class Gate:
-    """Concurrency, retries and rate limits of one model. Use it on one event loop.
+class _Settings(TypedDict, total=False):
+    max_attempts: int
+    patience: float
+    seed: int
+    clock: Callable[[], float]
+    sleep: Callable[[float], Awaitable[None]]
+    on_wait: Callable[[float, str], None] | None
 
-    concurrency: calls at once at most; the model's own `parallel` lowers it.
-    max_attempts: how often one call is made at most.
-    timeout: seconds per attempt, instead of the call's own.
+
+class Throttle:
+    """Concurrency, retries and rate limits of one service, whatever is asked of it. Use it on one event loop.
+
+    concurrency: calls at once at most. max_attempts: how often one call is made at most.
     patience: seconds one call may spend waiting between attempts, in total.
     on_wait: told before each wait how long it is (seconds) and why (a sentence).
     """
 
     def __init__(
         self,
-        model: Model,
         *,
         concurrency: int = 8,
         max_attempts: int = 6,
-        timeout: float | None = None,
         patience: float = 600.0,
         seed: int = 0,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         on_wait: Callable[[float, str], None] | None = None,
     ) -> None:
-        self.model = model
-        self.ceiling = max(1, min(concurrency, model.parallel or concurrency))
+        self.ceiling = max(1, concurrency)
         self.limit = self.ceiling
         self.in_flight = 0
         self._max_attempts = max(1, max_attempts)
-        self._timeout = timeout
         self._patience = patience
         self._random = random.Random(seed)
         self._clock = clock
@@ -77,24 +82,22 @@ class Gate:
         self._cut_at = float("-inf")
         self._successes = 0
 
-    async def complete(self, call: Call) -> GateResult:
-        """The model's reply, asked for as often as it takes and makes sense.
+    async def through(self, attempt: Callable[[], Awaitable[T]]) -> tuple[T, int, float]:
+        """What `attempt` brings, made as often as it takes and makes sense; the attempts; the seconds waited between.
 
         Raises the last `ModelError` when it is not worth another attempt; its `attempts` says how often was asked.
         """
-        if self._timeout is not None:
-            call = replace(call, timeout=self._timeout)
         attempts, waited = 0, 0.0
         while True:
             started = await self._enter()
             try:
                 attempts += 1
-                reply = await self.model.complete(call)
+                value = await attempt()
             except ModelError as error:
                 failed = error
             else:
                 self._succeeded()
-                return GateResult(reply, attempts, waited)
+                return value, attempts, waited
             finally:
                 self._leave()
             failed.attempts = attempts
@@ -180,6 +183,25 @@ class Gate:
             self._cut_at = now
             self.limit = max(1, self.limit // 2)
         self._paused_until = max(self._paused_until, now + seconds)
+
+
+class Gate(Throttle):
+    """The throttle of one model. The model's own `parallel` lowers `concurrency`.
+
+    timeout: seconds per attempt, instead of the call's own. The rest as for `Throttle`.
+    """
+
+    def __init__(
+        self, model: Model, *, concurrency: int = 8, timeout: float | None = None, **settings: Unpack[_Settings]
+    ) -> None:
+        super().__init__(concurrency=min(concurrency, model.parallel or concurrency), **settings)
+        self.model = model
+        self._timeout = timeout
+
+    async def complete(self, call: Call) -> GateResult:
+        """The model's reply, asked for as often as it takes. Raises as `through` does."""
+        asked = call if self._timeout is None else replace(call, timeout=self._timeout)
+        return GateResult(*await self.through(lambda: self.model.complete(asked)))
 
 
 def _gave_up(error: ModelError, attempts: int, why: str) -> ModelError:

@@ -33,6 +33,14 @@ def seed_of(*parts: object) -> int:
     return int.from_bytes(raw, "big") >> 1
 
 
+DEFAULT_EMBEDDER = ModelSpec("wordllama", "wordllama")
+
+
+def identity_of(spec: ModelSpec) -> list[Any]:
+    """What makes a model another one: its name with the parameters that change what it answers."""
+    return [spec.id, dict(spec.params), dict(spec.engine), spec.base_url, spec.roles]
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What holds for every call of a session. Tokens; seconds; `window_source` is `model` or `virtual`."""
@@ -65,6 +73,9 @@ class Plan:
     settings: Settings
     simulated: bool = False
     control: bool = False
+    #: the model that works for the strategy; None: the session's own
+    auxiliary: ModelSpec | None = None
+    embedder: ModelSpec = DEFAULT_EMBEDDER
 
     @property
     def script(self) -> Script:
@@ -74,8 +85,7 @@ class Plan:
     @cached_property
     def model_hash(self) -> str:
         """Identifies the model with the parameters that change what it answers."""
-        spec = self.model
-        return digest([spec.id, dict(spec.params), dict(spec.engine), spec.base_url, spec.roles])
+        return digest(identity_of(self.model))
 
     @cached_property
     def strategy_hash(self) -> str:
@@ -91,6 +101,11 @@ class Plan:
             self.strategy_hash, self.repeat, self.seed, self.history, self.turns, settings.window,
             settings.max_tokens, settings.temperature, self.control,
         ]  # fmt: skip
+        # The helpers of the strategy, where they are not those that every session has by itself.
+        if self.auxiliary is not None and not self.control:
+            identity.append({"auxiliary": identity_of(self.auxiliary)})
+        if self.embedder != DEFAULT_EMBEDDER and not self.control:
+            identity.append({"embedder": identity_of(self.embedder)})
         names = (slug(self.scenario, 40), slug(self.model.label, 40), slug(self.strategy_label, 40))
         return "--".join((*names, f"r{self.repeat:03d}", digest(identity)))
 
@@ -114,4 +129,6 @@ class Plan:
             "window_source": self.settings.window_source,
             "simulated": self.simulated,
             "control": self.control,
+            "auxiliary": None if self.auxiliary is None or self.control else self.auxiliary.label,
+            "embedder": None if self.control else self.embedder.id,
         }

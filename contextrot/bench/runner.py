@@ -17,16 +17,17 @@ from typing import Any, Protocol
 from contextrot.bench.agents import AgentSession
 from contextrot.bench.caller import Caller, Listener
 from contextrot.bench.controls import ControlSession
-from contextrot.bench.gate import Gate
+from contextrot.bench.embedding import RecordedEmbedder
+from contextrot.bench.gate import Gate, Throttle
 from contextrot.bench.hints import Hints
-from contextrot.bench.plan import Plan, Settings, digest, slug
+from contextrot.bench.plan import DEFAULT_EMBEDDER, Plan, Settings, digest, slug
 from contextrot.bench.redact import redact_keys
 from contextrot.bench.session import Session
 from contextrot.bench.store import FINAL_ENDS, FORMAT_VERSION, RunDirectory, SessionFile
 from contextrot.config import BenchConfig
 from contextrot.errors import ConfigError, ModelError, ScenarioError, StoreError
 from contextrot.messages import Usage
-from contextrot.models import AgentModel, Model, create_model, prepare
+from contextrot.models import AgentModel, Model, ModelSpec, create_model, prepare
 from contextrot.outcomes import Ended
 from contextrot.scenario import Scenario, expand, load_scenarios
 from contextrot.scenario.script import Script
@@ -76,6 +77,8 @@ class Matrix:
     scenarios: list[Scenario]
     strategies: list[tuple[str, Strategy]]
     models: list[Model | AgentModel]
+    #: the model that works for the strategies; None: each session's own
+    auxiliary: Model | None = None
     settings: dict[tuple[str, str], Settings] = field(default_factory=dict)
 
     def plans(self) -> Iterator[Plan]:
@@ -106,6 +109,8 @@ class Matrix:
                             settings=self.settings[scenario.id, model.spec.label],
                             simulated=model.simulated,
                             control=label == CONTROL,
+                            auxiliary=self.auxiliary.spec if self.auxiliary else None,
+                            embedder=self.config.embedder.to_spec(),
                         )
 
     def _expand(self, scenario: Scenario, repeat: int) -> Script:
@@ -126,7 +131,21 @@ def load_matrix(config: BenchConfig) -> Matrix:
         if twice:
             raise ConfigError(f"the {kind} {twice[0]!r} is named twice; each cell of the matrix needs its own name")
     models = [create_model(entry.to_spec()) for entry in config.models]
-    return Matrix(config, scenarios, labelled, models)
+    return Matrix(config, scenarios, labelled, models, _helper(config))
+
+
+def _helper(config: BenchConfig) -> Model | None:
+    """The auxiliary model, if the configuration names one. Raises `ConfigError`, also for an unusable `embedder`."""
+    if config.embedder.to_spec() != DEFAULT_EMBEDDER:
+        from contextrot.models.embedders import create_embedder
+
+        create_embedder(config.embedder.to_spec())
+    if config.auxiliary is None:
+        return None
+    helper = None if config.auxiliary.id.startswith("python:") else create_model(config.auxiliary.to_spec())
+    if helper is None or isinstance(helper, AgentModel):
+        raise ConfigError(f"auxiliary: {config.auxiliary.id} is an agent; summaries are written by a model")
+    return helper
 
 
 async def settle(matrix: Matrix) -> None:
@@ -135,6 +154,14 @@ async def settle(matrix: Matrix) -> None:
         await prepare(model)
         for scenario in matrix.scenarios:
             matrix.settings[scenario.id, model.spec.label] = _settings(matrix.config, scenario, model)
+    if matrix.auxiliary is not None:
+        await prepare(matrix.auxiliary)
+        window, largest = matrix.auxiliary.window, max(settings.window for settings in matrix.settings.values())
+        if window is not None and window < largest:
+            raise ConfigError(
+                f"auxiliary: the window of {matrix.auxiliary.spec.label} ({window:,} tokens) is smaller than that of "
+                f"the sessions it is to summarise ({largest:,}); choose another, or set a smaller --window"
+            )
 
 
 def _settings(config: BenchConfig, scenario: Scenario, model: Model | AgentModel) -> Settings:
@@ -168,7 +195,7 @@ async def run(
         await settle(matrix)
         return await _run_settled(matrix, directory, progress or Silent(), command)
     finally:
-        for model in matrix.models:
+        for model in (*matrix.models, *([matrix.auxiliary] if matrix.auxiliary else [])):
             await model.close()
 
 
@@ -205,16 +232,18 @@ async def _run_all(matrix: Matrix, todo: deque[Plan], directory: RunDirectory, p
     config = matrix.config
     hints = Hints()
     by_label = {model.spec.label: model for model in matrix.models}
-    gates = {
-        label: Gate(
-            model,
-            concurrency=config.concurrency,
-            max_attempts=config.max_attempts,
-            on_wait=_told(progress, label),
-        )
-        for label, model in by_label.items()
-        if not isinstance(model, AgentModel)
-    }
+
+    def gate(model: Model) -> Gate:
+        told = _told(progress, model.spec.label)
+        return Gate(model, concurrency=config.concurrency, max_attempts=config.max_attempts, on_wait=told)
+
+    gates = {label: gate(model) for label, model in by_label.items() if not isinstance(model, AgentModel)}
+    helper = gate(matrix.auxiliary) if matrix.auxiliary else None
+    throttle = Throttle(
+        concurrency=config.concurrency,
+        max_attempts=config.max_attempts,
+        on_wait=_told(progress, config.embedder.name),
+    )
     counters = {
         label: TokenCounter(None if isinstance(model, AgentModel) else model.count_tokens)
         for label, model in by_label.items()
@@ -230,10 +259,11 @@ async def _run_all(matrix: Matrix, todo: deque[Plan], directory: RunDirectory, p
                 if isinstance(model, AgentModel):
                     ended = await _run_agent(plan, model, file, progress)
                 else:
-                    caller = Caller(plan, gates[label], file, counters[label], progress)
+                    caller = Caller(plan, gates[label], file, counters[label], progress, helper)
+                    embedder = RecordedEmbedder(plan.embedder, file, throttle)
                     file.emit(plan.head())
                     kind = ControlSession if plan.control else Session
-                    ended = await kind(caller, plan.strategy or load_strategy("full"), hints).run()
+                    ended = await kind(caller, plan.strategy or load_strategy("full"), hints, embedder).run()
             finally:
                 file.close()
             progress.on_session(plan.key, ended)
@@ -271,16 +301,9 @@ def _manifest(matrix: Matrix, directory: RunDirectory, command: str | None) -> d
     identity = {
         "scenarios": {scenario.id: scenario.content_hash for scenario in matrix.scenarios},
         "strategies": {label: strategy.model_dump(mode="json") for label, strategy in matrix.strategies},
-        "models": {
-            model.spec.label: {
-                "id": model.spec.id,
-                "params": redact_keys(model.spec.params),
-                "engine": dict(model.spec.engine),
-                "base_url": model.spec.base_url,
-                "roles": model.spec.roles,
-            }
-            for model in matrix.models
-        },
+        "models": {model.spec.label: _identity(model.spec) for model in matrix.models},
+        "auxiliary": _identity(matrix.auxiliary.spec) if matrix.auxiliary else None,
+        "embedder": _identity(config.embedder.to_spec()),
         "settings": {
             f"{scenario} × {model}": [s.window, s.max_tokens, s.temperature]
             for (scenario, model), s in matrix.settings.items()
@@ -314,9 +337,22 @@ def _manifest(matrix: Matrix, directory: RunDirectory, command: str | None) -> d
             for model in matrix.models
         ],
         "strategies": [label for label, _ in matrix.strategies],
+        "auxiliary": matrix.auxiliary.spec.label if matrix.auxiliary else None,
+        "embedder": config.embedder.name,
         "simulated": any(model.simulated for model in matrix.models),
         "versions": _versions(),
         "git_commit": _git_commit(),
+    }
+
+
+def _identity(spec: ModelSpec) -> dict[str, Any]:
+    """What `run.json` keeps of a model, so that a resumed run asks the same one."""
+    return {
+        "id": spec.id,
+        "params": redact_keys(spec.params),
+        "engine": dict(spec.engine),
+        "base_url": spec.base_url,
+        "roles": spec.roles,
     }
 
 

@@ -14,6 +14,7 @@ from contextlib import suppress
 import orjson
 
 from contextrot.bench.caller import Answer, Caller
+from contextrot.bench.embedding import RecordedEmbedder
 from contextrot.bench.grading import in_view, judge, verdict_record
 from contextrot.bench.hints import Hints
 from contextrot.bench.store import Record
@@ -25,6 +26,7 @@ from contextrot.models.base import Truth
 from contextrot.outcomes import Ended, Outcome, Verdict
 from contextrot.scenario.script import Ask, ScriptTurn, Subject
 from contextrot.strategies.base import Request, State, Strategy, View
+from contextrot.strategies.monitor import BudgetMonitor, Level, level_event
 
 
 class _Auxiliary:
@@ -54,6 +56,8 @@ class Line:
         self.state: State = {}
         self.sent: View | None = None
         self.tools_used: Counter[str] = Counter()
+        #: what the turn under way belongs to
+        self.task = ""
         #: tokens of the log when the model was asked: what it answers is no distance between statement and question
         self.asked_at = 0
 
@@ -61,15 +65,20 @@ class Line:
         """A branch that can be thrown away without a trace."""
         line = Line(self.log.fork(), branch)
         line.state, line.sent, line.tools_used = copy.deepcopy(self.state), self.sent, self.tools_used.copy()
+        line.task = self.task
         return line
 
 
 class Session:
     """The state of one running session. `run` is the loop; the rest are its steps, in the order they happen."""
 
-    def __init__(self, caller: Caller, strategy: Strategy, hints: Hints) -> None:
+    def __init__(
+        self, caller: Caller, strategy: Strategy, hints: Hints, embedder: RecordedEmbedder | None = None
+    ) -> None:
         self.plan, self.script, self.caller = caller.plan, caller.plan.script, caller
-        self.strategy, self.hints = strategy, hints
+        self.strategy, self.hints, self.embedder = strategy, hints, embedder
+        self.monitor = BudgetMonitor()
+        self.level: Level = "OK"
         self.main = Line(Log(caller.counter.message))
         #: tokens of the log right after each rule or fact was (last) stated, and where in the log it stands
         self.stated_at: dict[str, int] = {}
@@ -124,6 +133,7 @@ class Session:
     async def _turn(self, turn: ScriptTurn) -> None:
         """One user message and all that answers it."""
         main = self.main
+        main.task = turn.task
         self._append(main, user(turn.user), turn.origin, turn.states, tags=turn.tags)
         live = self.script.history == "live" or turn.inline is not None
         if live:
@@ -186,6 +196,7 @@ class Session:
                 reuse=prefix_reuse(previous, view),
                 hint=hint,
             )
+            self._watch(line, answer.occupancy)
             first = first or view
             replies.append(answer.reply)
             self._append(line, answer.reply.to_message(), "reply", call=answer.n)
@@ -198,8 +209,11 @@ class Session:
 
     def _answer_tools(self, line: Line, reply: Reply) -> None:
         for call in reply.tool_calls:
+            own = self.strategy.answer(call, line.log, line.state)
             tool = next((tool for tool in self.script.tools if tool.name == call.name), None)
-            if tool is None:
+            if own is not None:
+                text = own
+            elif tool is None:
                 text = orjson.dumps({"error": f"there is no tool named {call.name}"}).decode()
             else:
                 used = line.tools_used[call.name]
@@ -219,7 +233,10 @@ class Session:
             auxiliary=auxiliary,
             scale=scale,
             last_violation=self.last_violation,
+            embedder=self.embedder,
         )
+        if self.embedder is not None:
+            self.embedder.turn, self.embedder.branch = self.turn, line.branch
         view = await self.strategy.view(line.log, line.state, request)
         for event in view.events:
             self._event(line, event.name, event.detail)
@@ -239,7 +256,9 @@ class Session:
         """Add a message to the log and its record to the file, and note what it states."""
         pinned = self.strategy.wants_pins() and any(subject.pinned for subject in states)
         standing = tuple(subject.statement for subject in states if subject.pinned or subject.kind == "constraint")
-        index = line.log.append(message, turn=self.turn, pinned=pinned, standing=standing, origin=origin, tags=tags)
+        index = line.log.append(
+            message, turn=self.turn, pinned=pinned, standing=standing, origin=origin, tags=tags, task=line.task
+        )
         for subject in states:
             if subject.id in self.stands_at:
                 line.log.supersede(*self.stands_at[subject.id])
@@ -288,6 +307,18 @@ class Session:
                 since_tokens=None if stated_at is None else line.asked_at - stated_at,
             )
         )
+
+    def _watch(self, line: Line, occupancy: float | None) -> None:
+        """Record when the window has become as full as the next level says, or no longer is.
+
+        Branches of a live session leave no trace; under a written history they alone are ever asked.
+        """
+        if occupancy is None or (line.branch is not None and self.script.history == "live"):
+            return
+        before, self.level = self.level, self.monitor.level(occupancy)
+        event = level_event(before, self.level, occupancy)
+        if event is not None:
+            self._event(line, event.name, event.detail)
 
     def _event(self, line: Line, name: str, detail: Mapping[str, object]) -> None:
         self.caller.file.emit(

@@ -214,6 +214,17 @@ class SessionFile:
             self._refuse(f"call {record['n']} at turn {record['turn']} would now send another prompt")
         return record
 
+    def recorded_embed(self, texts_hash: str) -> Record | None:
+        """The recorded embedding that stands next, if any. Raises `StoreError` when it was made of other texts."""
+        if not self._recorded:
+            return None
+        record = self._recorded[0]
+        if record["t"] != "embed":
+            self._refuse(f"an embedding was due, the record has a {record['t']}")
+        if record["hash"] != texts_hash:
+            self._refuse(f"embedding {record['n']} at turn {record['turn']} would now be of other texts")
+        return record
+
     def emit(self, record: Record) -> None:
         """Append one record, or find it already there.
 
@@ -227,7 +238,7 @@ class SessionFile:
                     self._refuse(f"{field} was {known.get(field)!r} and is now {record.get(field)!r}")
             return
         self._pending.append(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE))
-        if record["t"] in ("call", "end"):
+        if record["t"] in ("call", "embed", "end"):
             self._flush()
 
     def _flush(self) -> None:

@@ -51,7 +51,7 @@ def doctor(resolved: Resolved, json: Annotated[bool, typer.Option("--json", help
 def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [getattr(entry, "id", entry) for entry in value]
-    return "–" if value is None else value
+    return "–" if value is None else getattr(value, "id", value)
 
 
 def _model(entry: ModelEntry) -> dict[str, str]:

@@ -47,7 +47,7 @@ def _default_text(field: FieldInfo) -> str:
         return ""
     if isinstance(default, list):
         default = ", ".join(_written(entry) for entry in default)
-    return f" [default: {default}]"
+    return f" [default: {_written(default)}]"
 
 
 def _written(entry: Any) -> str:

@@ -18,7 +18,7 @@ import asyncio
 import ctypes
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from http.client import HTTPConnection, HTTPException
@@ -33,21 +33,18 @@ from contextrot.messages import Reply
 from contextrot.models import weights
 from contextrot.models.base import Call, ModelSpec, Price
 from contextrot.models.endpoint import EndpointModel
+from contextrot.models.engine import engine_label, read_engine
 from contextrot.models.gguf import read_head
 
 #: Largest window taken without being asked for, in tokens: llama.cpp allocates the memory of the whole window at once.
 LARGEST_DEFAULT_WINDOW = 32_768
-#: Memory for the states of conversations that wait, in MiB. A token of the embedded model takes 23 kB.
-CACHE_MIB = 2048
-#: Keys of `engine:` this file knows.
-ENGINE = ("threads",)
 
 
 class LocalModel:
     """A GGUF model in this process. `window` is known after `prepare`; weights are loaded with the first call.
 
-    `parallel` is 1: two calls at once share the same cores and come out no sooner. `engine: {threads: n}` sets the
-    number of threads, by default the CPUs this process may use.
+    `parallel` is 1: two calls at once share the same cores and come out no sooner. `spec.engine` holds the settings of
+    `engine.py`; two specs of one file that differ in them are two models.
     """
 
     simulated = False
@@ -59,10 +56,7 @@ class LocalModel:
         #: nobody bills for tokens computed here
         self.price: Price | None = spec.price or Price(0.0, 0.0)
         self.count_tokens: Callable[[str], int] | None = self._count_tokens
-        unknown = sorted(spec.engine.keys() - set(ENGINE))
-        if unknown:
-            raise ConfigError(f"{spec.id}: engine has no {', '.join(unknown)}; known: {', '.join(ENGINE)}")
-        self._threads = _threads(spec.engine)
+        self._engine = read_engine(spec.engine, spec.id)
         self._name = spec.id.removeprefix("local/")
         if not self._name:
             raise ConfigError("local/ names no model; write local/smollm2-135m or local/PATH.gguf")
@@ -135,7 +129,8 @@ class LocalModel:
                 if self._path is None:
                     self._find(await asyncio.to_thread(self._file, True))
                 await asyncio.to_thread(self._start)
-                self._client = _Loopback(self.spec, self._server.listening_address)
+                reuse = self._engine.prefix_reuse
+                self._client = _Loopback(self.spec, self._server.listening_address, reuse)
             return self._client
 
     def _start(self) -> None:
@@ -151,8 +146,9 @@ class LocalModel:
         params.model.path = str(self._path)
         params.n_ctx = self.window
         params.n_parallel = 1
-        params.cache_ram_mib = CACHE_MIB
-        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self._threads
+        self._engine.configure(params)
+        # Never more threads than there are CPUs for, as each step waits for the slowest of them.
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self._engine.threads or min(_cpus(), 16)
         params.hostnames = ["127.0.0.1"]
         params.port = 0
         params.ui = False
@@ -164,6 +160,7 @@ class LocalModel:
             raise ModelError(
                 f"llama.cpp cannot load {self._path}: the file is cut off or corrupt, of an architecture this version "
                 f"of xllamacpp does not know, or there is not enough memory for a window of {self.window:,} tokens"
+                + (f" (or it cannot do {engine_label(self.spec.engine)})" if self.spec.engine else "")
             ) from error
 
     def _count_tokens(self, text: str) -> int:
@@ -189,24 +186,15 @@ class LocalModel:
 class _Loopback(EndpointModel):
     """The direct client, asking the server in this process; its sentences name the model, not a port."""
 
-    def __init__(self, spec: ModelSpec, address: str) -> None:
-        super().__init__(replace(spec, id=f"endpoint/local@{address}/v1", params={"cache_prompt": True, **spec.params}))
+    def __init__(self, spec: ModelSpec, address: str, prefix_reuse: bool) -> None:
+        params = {"cache_prompt": prefix_reuse, **spec.params}
+        super().__init__(replace(spec, id=f"endpoint/local@{address}/v1", params=params))
         self._where = "llama.cpp in this process"
         self.name = spec.id
 
 
 def _is_file(name: str) -> bool:
     return name.lower().endswith(".gguf") or Path(name).expanduser().is_file()
-
-
-def _threads(engine: Mapping[str, Any]) -> int:
-    """Threads to compute with: never more than there are CPUs for, as each step waits for the slowest of them."""
-    threads = engine.get("threads")
-    if threads is None:
-        return min(_cpus(), 16)
-    if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 512:
-        raise ConfigError(f"engine.threads must be a whole number from 1 to 512, not {threads!r}")
-    return threads
 
 
 def _cpus() -> int:

@@ -139,7 +139,7 @@ class ProviderModel:
             if filtered:
                 latency = time.perf_counter() - started
                 return Reply(finish_reason="content_filter", model=self.spec.id, latency=latency)
-            raise self._failure(litellm, error, call) from error
+            raise self.failure(litellm, error, call.timeout) from error
         latency = time.perf_counter() - started
         return replace(reply_of(_plain(response), where=self.provider, model=self.spec.id), latency=latency)
 
@@ -179,14 +179,14 @@ class ProviderModel:
             fixed["api_key"] = "not-needed"  # a server of one's own; the client library insists on some key
         return fixed
 
-    def _secret(self) -> str | None:
+    def secret(self) -> str | None:
         """The key a call goes out with, so that it can be blotted out of messages; None when there is none."""
         own = os.environ.get(self.spec.api_key_env or "", "").strip()
         return own or next((os.environ[name] for name in _found(KEY_NAMES.get(self.provider, ()))), None)
 
-    def _failure(self, litellm: ModuleType, error: Exception, call: Call) -> ModelError:
+    def failure(self, litellm: ModuleType, error: Exception, timeout: float) -> ModelError:
         """litellm's exception as ours: by what the message says where that is sure, else by its class."""
-        text, secret, name = _without_prefix(str(error)), self._secret(), self.spec.id
+        text, secret, name = _without_prefix(str(error)), self.secret(), self.spec.id
         words = brief(text, secret)
         if any(sign in text.lower() for sign in _NO_KEY):
             return MissingKeyError(
@@ -195,7 +195,7 @@ class ProviderModel:
         if isinstance(error, litellm.ContextWindowExceededError) or is_overflow(text):
             return ContextOverflowError(f"the prompt is longer than the window of {name}: {words}")
         if isinstance(error, litellm.Timeout):
-            return ModelTimeoutError(f"{name} gave no answer within {call.timeout:g} s: {words}")
+            return ModelTimeoutError(f"{name} gave no answer within {timeout:g} s: {words}")
         if isinstance(error, litellm.RateLimitError):
             headers = _headers(error)
             known = failure(429, text, where=self.provider, model=name, headers=headers, secret=secret)
@@ -244,6 +244,8 @@ def import_litellm() -> ModuleType:
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     litellm.num_retries = 0
+    # Its embedding calls read `max_retries: 0` as "not given" and take this constant of theirs.
+    vars(litellm)["DEFAULT_MAX_RETRIES"] = 0
     return litellm
 
 

@@ -33,6 +33,7 @@ KINDS = (
         "endpoint/qwen2.5-7b-instruct@http://localhost:8000/v1",
     ),
     ModelKind("sim/NAME?key=value", "a simulated model with known rot", "sim/hazard?hazard=0.05"),
+    ModelKind("extractive", "for summaries: sentences of the transcript, without any model", "extractive"),
     ModelKind("python:module:factory", "your own agent: anything with feed(text)", "python:my_agent:make"),
 )
 
@@ -61,6 +62,10 @@ def create_model(spec: ModelSpec) -> Model | AgentModel:
         from contextrot.models.callables import AgentModel
 
         return AgentModel(spec)
+    if name == "extractive":
+        from contextrot.models.extractive import ExtractiveModel
+
+        return ExtractiveModel(spec)
     prefix, slash, _ = name.partition("/")
     if not slash:
         raise ConfigError(_no_slash(name))
@@ -86,7 +91,7 @@ def create_model(spec: ModelSpec) -> Model | AgentModel:
 def missing_key(spec: ModelSpec) -> str | None:
     """A sentence when the model cannot be asked for want of an API key; None when all is well. May import litellm."""
     prefix = spec.id.partition("/")[0]
-    if spec.id.startswith("python:") or prefix in ("sim", "local"):
+    if spec.id.startswith("python:") or prefix in ("sim", "local", "extractive"):
         return None
     if prefix == "endpoint":
         from contextrot.models import endpoint

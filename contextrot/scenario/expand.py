@@ -236,7 +236,7 @@ class _Expansion:
         self, statements: Mapping[int, list[_Statement]], inline: Mapping[int, Ask], forks: Mapping[int, list[Ask]]
     ) -> Iterator[ScriptTurn]:
         canned = self.history != "live"
-        fillers = 0
+        fillers, task = 0, ""  # a statement or an inline probe belongs to the task of the filler before it
         for turn in range(1, self.turns + 1):
             asked = tuple(forks.get(turn, ()))
             said = statements.get(turn)
@@ -250,13 +250,15 @@ class _Expansion:
                     reply=self._acknowledgement(turn, said) if canned else None,
                     forks=asked,
                     tags=frozenset(tag for statement in said for tag in statement.tags),
+                    task=task,
                 )
             elif turn in inline:
                 # The reply to an inline probe is the model's own under every history: it is what is being tested.
                 probe = inline[turn]
-                yield ScriptTurn(turn, probe.text, "probe", inline=probe, forks=asked)
+                yield ScriptTurn(turn, probe.text, "probe", inline=probe, forks=asked, task=task)
             else:
                 item = self._filler(fillers)
+                task = self._task(item, fillers)
                 yield ScriptTurn(
                     turn=turn,
                     user=item.user,
@@ -265,6 +267,7 @@ class _Expansion:
                     calls=_calls(item) if canned else (),
                     forks=asked,
                     tags=frozenset(item.tags),
+                    task=task,
                 )
                 fillers += 1
 
@@ -275,6 +278,10 @@ class _Expansion:
         kind = self.scenario.filler.kind or "notes"
         user, reply = generate(kind, self.key, index, self.scenario.filler.tokens_per_turn)
         return Item(user=user, assistant=reply)
+
+    def _task(self, item: Item, index: int) -> str:
+        every = self.scenario.filler.task_turns
+        return f"task-{index // every + 1}" if every else item.task or ""
 
     def _canned(self, turn: int, item: Item, index: int) -> str:
         scripted = item.assistant or ACKNOWLEDGEMENT

@@ -208,6 +208,10 @@ class Item(_Part):
         default=(), description="Tool rounds before the canned reply, in scripted and gold histories."
     )
     tags: tuple[Id, ...] = Field(default=(), description="Tags of the turn, for tag-based strategies.")
+    task: Id | None = Field(
+        default=None,
+        description="The task the turn belongs to, for strategies that keep tasks apart; none: the session as a whole.",
+    )
 
 
 ItemOrText = Annotated[
@@ -235,6 +239,11 @@ class Filler(_Part):
     order: Literal["sequential", "shuffled"] = Field(
         default="sequential", description="Items in order, or shuffled by seed; both start again when they run out."
     )
+    task_turns: LaterTurn | None = Field(
+        default=None,
+        description="A new task (`task-1`, `task-2`, …) every so many filler turns; what is said in between belongs "
+        "to the task under way. None: no tasks but those of the items.",
+    )
 
     @field_validator("kind")
     @classmethod
@@ -251,6 +260,8 @@ class Filler(_Part):
             raise ValueError(f"needs exactly one of kind, items and transcript, but {found}")
         if self.kind is not None and self.order != "sequential":
             raise ValueError("has an `order`, which is for items and transcripts; a generator never repeats itself")
+        if self.task_turns is not None and any(isinstance(item, Item) and item.task for item in self.items or ()):
+            raise ValueError("has `task_turns` and items with a `task` of their own; use one of the two")
         return self
 
 

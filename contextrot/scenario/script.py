@@ -56,7 +56,8 @@ class ScriptTurn:
 
     `states` are the subjects whose statement opens this user message. `reply` and `calls` are None/empty under a live
     history. `inline` is set when the user message is a probe that stays in the session; its reply is always the
-    model's.
+    model's. `task` is what the whole turn belongs to, replies, tool rounds and forks included; "" for the session as a
+    whole.
     """
 
     turn: int
@@ -68,6 +69,7 @@ class ScriptTurn:
     inline: Ask | None = None
     forks: tuple[Ask, ...] = ()
     tags: frozenset[str] = frozenset()
+    task: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Protocol, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from contextrot.log import Log
-from contextrot.messages import Message, Reply
+from contextrot.messages import Message, Reply, Tool, ToolCall
 from contextrot.outcomes import Status
 
 State = dict[str, Any]
@@ -83,7 +83,9 @@ class View:
     """What a strategy sends for one call.
 
     `sources[k]` is the log index of `messages[k]`, or None for a message the strategy made. `tokens` is the estimate of
-    all messages (without tool schemas). `state` is the strategy's new state, a JSON value.
+    all messages (without tool schemas). `state` is the strategy's new state, a JSON value. `tools` are offered to the
+    model by the strategy itself, beside the scenario's; it counts their schemas in its own budget and answers their
+    calls in `Strategy.answer`.
     """
 
     messages: tuple[Message, ...]
@@ -93,6 +95,7 @@ class View:
     events: tuple[Event, ...] = ()
     aux_calls: int = 0
     state: State = field(default_factory=dict)
+    tools: tuple[Tool, ...] = ()
 
 
 class Auxiliary(Protocol):
@@ -106,6 +109,17 @@ class Auxiliary(Protocol):
         ...
 
 
+class Embedder(Protocol):
+    """Turns texts into vectors of one length. Whoever provides it embeds each text once a session and counts the calls.
+
+    Raises `ModelError` when the embedding model fails.
+    """
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        """One vector of unit length a text, in order."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """The circumstances of one call. All token figures are in the counter's unit (`Entry.tokens`).
@@ -114,6 +128,7 @@ class Request:
     window: the whole window, to which `fraction` sizes refer.
     scale: provider tokens per estimated token; a user's `{tokens: n}` is divided by it.
     last_violation: the last turn at which a check failed, if any.
+    embedder: for strategies that retrieve by similarity.
     """
 
     budget: int
@@ -123,6 +138,7 @@ class Request:
     auxiliary: Auxiliary | None = None
     scale: float = 1.0
     last_violation: int | None = None
+    embedder: Embedder | None = None
 
 
 class Strategy(BaseModel):
@@ -158,6 +174,10 @@ class Strategy(BaseModel):
     async def view(self, log: Log, state: State, request: Request) -> View:
         """The view for the next call. Raises `BudgetError` when what must stay in view does not fit."""
         raise NotImplementedError
+
+    def answer(self, call: ToolCall, log: Log, state: State) -> str | None:
+        """The result of a call of one of this strategy's own tools (`View.tools`); None for any other tool."""
+        return None
 
 
 REGISTRY: dict[str, type[Strategy]] = {}

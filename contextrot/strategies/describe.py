@@ -33,7 +33,7 @@ def describe() -> list[dict[str, Any]]:
 def strategy_label(strategy: Strategy) -> str:
     """Type and what differs from the defaults: ``fifo(keep=4 turns)``. Stable; long texts appear as a digest."""
     changed = [
-        f"{name}={_short(getattr(strategy, name))}"
+        f"{field.alias or name}={_short(getattr(strategy, name))}"
         for name, field in type(strategy).model_fields.items()
         if name != "type"
         and (field.is_required() or getattr(strategy, name) != field.get_default(call_default_factory=True))
@@ -46,15 +46,16 @@ def _short(value: Any) -> str:
         return strategy_label(value)
     if isinstance(value, Size):
         return words(value)
-    if isinstance(value, str) and len(value) > 24:
-        return blake2b(value.encode(), digest_size=4).hexdigest()
-    return _written(value)
+    written = _written(value)
+    if isinstance(value, str | dict) and len(written) > 24:
+        return blake2b(written.encode(), digest_size=4).hexdigest()
+    return written
 
 
 def _parameter(name: str, field: FieldInfo) -> dict[str, Any]:
     required = field.is_required()
     return {
-        "name": name,
+        "name": field.alias or name,
         "type": _type(field.annotation),
         "required": required,
         "default": None if required else _written(field.get_default(call_default_factory=True)),
@@ -71,6 +72,10 @@ def _type(annotation: Any) -> str:
         return " | ".join(_type(option) for option in get_args(annotation))
     if isinstance(annotation, type) and issubclass(annotation, Strategy):
         return "strategy"
+    if origin is dict:
+        return "mapping"
+    if origin in (list, tuple):
+        return f"list of {_type(get_args(annotation)[0])}"
     names = {Size: "size", str: "text", int: "whole number", float: "number", bool: "true | false", NoneType: "none"}
     return names.get(annotation, str(annotation))
 
@@ -79,8 +84,12 @@ def _written(value: Any) -> str:
     """A value as it stands in YAML, or near it."""
     if value is None:
         return "none"
+    if isinstance(value, Strategy):
+        return strategy_label(value)
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_written, value))}]"
     if isinstance(value, Size):
         return next(f"{{{unit}: {amount:g}}}" for unit, amount in value if amount is not None)
     return str(value)

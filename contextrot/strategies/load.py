@@ -89,10 +89,10 @@ def _sentences(detail: ErrorDetails, cls: type[BaseModel]) -> Iterator[str]:
 def _fields(cls: type[BaseModel], place: list[str]) -> list[str]:
     """Names of the keys that are known at `place`."""
     for part in place:
-        annotation = cls.model_fields[part].annotation
+        annotation = {field.alias or name: field for name, field in cls.model_fields.items()}[part].annotation
         options = (annotation, *get_args(annotation))
         cls = next((option for option in options if isinstance(option, type) and issubclass(option, BaseModel)), Size)
-    return list(cls.model_fields)
+    return [field.alias or name for name, field in cls.model_fields.items()]
 
 
 def strategies_schema() -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from contextrot.errors import BudgetError
 from contextrot.log import Log
-from contextrot.messages import Message
+from contextrot.messages import Message, ToolCall
 from contextrot.strategies.assemble import Made
 from contextrot.strategies.base import Event, Request, State, Strategy, View, register
 from contextrot.strategies.load import AnyStrategy
@@ -63,6 +63,10 @@ class ReAnchor(Strategy):
             events=(*view.events, Event("re_anchor", {"tokens": reminder.tokens})),
             state={"inner": view.state},
         )
+
+    def answer(self, call: ToolCall, log: Log, state: State) -> str | None:
+        """As the inner strategy."""
+        return self.inner.answer(call, log, state.get("inner", {}))
 
     def _due(self, request: Request) -> bool:
         violation = request.last_violation

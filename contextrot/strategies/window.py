@@ -37,7 +37,10 @@ class Full(Strategy):
 
 @register
 class Fifo(Strategy):
-    """First in, first out: the newest units that fit, what is older is gone."""
+    """First in, first out: the newest units that fit, what is older is gone.
+
+    "Plain FIFO" is what the first article compares with: what was said once is lost when it slides out.
+    """
 
     type_name = "fifo"
     aliases: ClassVar[tuple[str, ...]] = ("sliding_window",)
@@ -61,7 +64,11 @@ class Fifo(Strategy):
 
 @register
 class Pinned(Fifo):
-    """`fifo` in which the scenario's pinned statements are never evicted."""
+    """`fifo` in which the scenario's pinned statements are never evicted.
+
+    After the first article: "pinned context: user constraints, preferences, open workflows. Never evicted", the rest
+    "evicted oldest-first when the budget runs out", and an error where the pins alone exceed their budget.
+    """
 
     type_name = "pinned"
     aliases = ()

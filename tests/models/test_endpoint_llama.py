@@ -4,12 +4,12 @@ import gc
 from pathlib import Path
 
 import pytest
-from contextrot.models.weights import ensure
 
 from contextrot.errors import ContextOverflowError
 from contextrot.messages import assistant, system, user
 from contextrot.models.base import Call, ModelSpec
 from contextrot.models.endpoint import EndpointModel
+from contextrot.models.weights import ensure
 
 pytestmark = pytest.mark.real
 WINDOW = 512

@@ -261,7 +261,7 @@ async def test_a_file_broken_behind_its_head_is_a_sentence(tmp_path, path):
     [
         ({"name": "local/smollm-135m"}, "did you mean local/smollm2-135m"),
         ({"name": "local/"}, "names no model"),
-        ({"engine": {"thread": 2}}, "engine has no thread; known: threads"),
+        ({"engine": {"thread": 2}}, "engine has no .thread. .did you mean .threads"),
         ({"engine": {"threads": 0}}, "whole number from 1 to 512"),
         ({"engine": {"threads": True}}, "whole number from 1 to 512"),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
 
@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from contextrot.errors import BudgetError, ModelError
 from contextrot.log import Log
 from contextrot.messages import Message, Reply, ToolCall, assistant, system, tool_result, user
+from contextrot.models.embedders import create_embedder
 from contextrot.strategies import Request, Strategy, View
+from contextrot.strategies.base import Embedder
 from contextrot.tokens import TokenCounter
 
 COUNTER = TokenCounter()
@@ -28,6 +30,8 @@ class Said:
     asks: bool
     pinned: bool = False
     standing: bool = False
+    tags: frozenset[str] = frozenset()
+    task: str = ""
 
 
 @st.composite
@@ -45,6 +49,9 @@ def histories(draw: st.DrawFn, max_turns: int = 7) -> list[Said]:
     def pin() -> bool:
         return draw(st.integers(0, 9)) == 0
 
+    def tags() -> frozenset[str]:
+        return frozenset(draw(st.sampled_from(("", "a", "b", "ab"))))
+
     def assistant_text() -> None:
         said.append(Said(assistant(text()), False, pin()))
 
@@ -53,7 +60,7 @@ def histories(draw: st.DrawFn, max_turns: int = 7) -> list[Said]:
     for _ in range(draw(st.integers(1, max_turns))):
         if draw(st.integers(0, 9)) == 0:
             said.append(Said(system(text()), False))
-        said.append(Said(user(text()), True, pin(), standing=draw(st.booleans())))
+        said.append(Said(user(text()), True, pin(), standing=draw(st.booleans()), tags=tags()))
         for _ in range(draw(st.integers(0, 3))):
             ids = [f"c{calls + k}" for k in range(draw(st.integers(1, 3)))]
             calls += len(ids)
@@ -63,10 +70,29 @@ def histories(draw: st.DrawFn, max_turns: int = 7) -> list[Said]:
             for number, call_id in enumerate(ids):
                 if late and number == len(ids) - 1:
                     assistant_text()
-                said.append(Said(tool_result(call_id, text()), number == len(ids) - 1, pin()))
+                said.append(Said(tool_result(call_id, text()), number == len(ids) - 1, pin(), tags=tags()))
         if draw(st.integers(0, 5)) > 0:
             assistant_text()
     return said
+
+
+@st.composite
+def tasked_histories(draw: st.DrawFn, max_turns: int = 9) -> list[Said]:
+    """Histories whose turns belong to tasks, some of them to none."""
+    said, task = [], ""
+    for one in draw(histories(max_turns)):
+        if one.message.role == "user" and draw(st.booleans()):
+            task = draw(st.sampled_from(("", "a", "b", "c")))
+        said.append(replace(one, task=task))
+    return said
+
+
+#: What a good helper answers where JSON is asked for, by purpose; ``{}`` is its note.
+FORMS = {
+    "compaction": '{"decisions": [], "current_state": {"n": "{}"}, "open_questions": [], "next_step": ""}',
+    "memory": '{"core": "{}", "operations": [{"op": "create", "key": "{}", "value": "v"}]}',
+    "state": '{"task_status": "blocked", "collected_info": {"n": "{}"}, "decisions_made": [], "open_questions": []}',
+}
 
 
 @dataclass
@@ -95,7 +121,8 @@ class Helper:
             return Reply("so far", finish_reason="length")
         if mood == "good":
             self.taken.append(prompt)
-        text = {"empty": "  ", "huge": prompt * 3, "good": f"n{digest[:3]}"}[mood]
+        note = FORMS.get(purpose, "{}").replace("{}", f"n{digest[:3]}")
+        text = {"empty": "  ", "huge": prompt * 3, "good": note}[mood]
         return Reply(text, finish_reason="stop")
 
 
@@ -121,14 +148,25 @@ class Session:
         self.state: dict[str, Any] = {}
         self.turn = 0
         self.violation: int | None = None
+        self.embedder: Embedder = create_embedder()
 
     def add(self, said: Said) -> None:
         self.turn += said.message.role == "user"
         standing = (f"hold {said.message.text[:8]}",) if said.standing else ()
-        self.log.append(said.message, turn=self.turn, pinned=said.pinned, standing=standing)
+        self.log.append(
+            said.message, turn=self.turn, pinned=said.pinned, standing=standing, tags=said.tags, task=said.task
+        )
 
     def request(self) -> Request:
-        return Request(self.window, self.window, self.turn, COUNTER.message, self.helper, last_violation=self.violation)
+        return Request(
+            self.window,
+            self.window,
+            self.turn,
+            COUNTER.message,
+            self.helper,
+            last_violation=self.violation,
+            embedder=self.embedder,
+        )
 
     def view(self) -> Step:
         before, request = len(self.helper.asks), self.request()
@@ -146,3 +184,10 @@ class Session:
             if said.asks:
                 steps.append(self.view())
         return steps
+
+
+def innermost(strategy: Strategy, state: dict[str, Any]) -> tuple[Strategy, dict[str, Any]]:
+    """The strategy inside all wrappers, with its part of the state."""
+    while hasattr(strategy, "inner"):
+        strategy, state = strategy.inner, state.get("inner", {})
+    return strategy, state

@@ -19,8 +19,19 @@ GOOD: list[Any] = [
     {"type": "pinned", "keep": {"fraction": 1}},
     {"type": "observation_masking", "keep_last": 0, "trigger": {"fraction": 0.5}},
     {"type": "rolling_summary", "trigger": {"turns": 8}, "keep": {"turns": 8}, "role": "assistant"},
+    {"type": "compaction", "trigger": {"tokens": 900}, "keep": {"turns": 2}, "max_tokens": 200},
+    {"type": "dual_memory", "ratio": 0.3, "bank_max_tokens": 100},
+    {"type": "state_extraction", "schema": {"type": "object"}, "every_n_turns": 2},
     "re_anchor",
     {"type": "re_anchor", "inner": "fifo"},
+    "offload",
+    {"type": "offload", "over": {"tokens": 500}, "inner": {"type": "rolling_summary", "keep": {"turns": 2}}},
+    "budget_guard",
+    {"type": "budget_guard", "inner": {"type": "offload", "inner": "pinned"}, "system": {"tokens": 900}},
+    "isolate",
+    {"type": "reset_per_task", "handoff": "summary", "max_tokens": 200},
+    "hierarchical",
+    {"type": "episodic_ttl", "episodes": "tasks", "compress": True, "ttl_turns": 9},
     {"type": "re_anchor", "inner": {"type": "re_anchor", "inner": {"type": "full"}}, "every_n_turns": 5},
 ]
 BAD: list[tuple[Any, list[str]]] = [
@@ -44,7 +55,15 @@ BAD: list[tuple[Any, list[str]]] = [
         ["trigger (2 turns) is below keep (4"],
     ),
     ({"type": "rolling_summary", "trigger": {"fraction": 0.3}, "keep": {"fraction": 0.5}}, ["below keep"]),
+    ({"type": "offload", "over": {"messages": 3}, "inner": "fifoo"}, ["how large a payload is", "inner: unknown"]),
+    ({"type": "reset_per_task", "handoff": "reply"}, ["handoff", "'last_reply'", "not 'reply'"]),
+    ({"type": "hierarchical", "task_share": {"fraction": 0.9}}, ["the three shares come to 1.4"]),
+    ({"type": "episodic_ttl", "ttl_turns": 0}, ["ttl_turns", "not 0"]),
     ({"type": "rolling_summary", "role": "usr", "retries": -1}, ["role", "'usr'", "retries", "-1"]),
+    ({"type": "compaction", "trigger": {"turns": 2}, "keep": {"turns": 4}}, ["trigger (2 turns) is below keep (4"]),
+    ({"type": "dual_memory", "ratio": 0, "bank_max_tokens": 3}, ["ratio", "not 0", "bank_max_tokens", "not 3"]),
+    ({"type": "state_extraction", "schema": {"type": "objekt"}}, ["schema: the schema is no valid JSON Schema"]),
+    ({"type": "state_extraction", "shema": {}}, ["'shema'", "did you mean 'schema'"]),
 ]
 
 
@@ -108,6 +127,8 @@ def test_every_strategy_is_described() -> None:
             {"type": "re_anchor", "inner": {"type": "fifo", "keep": {"fraction": 0.5}}, "every_n_turns": 5},
             "re_anchor(inner=fifo(keep=0.5 of the window), every_n_turns=5)",
         ),
+        ("offload", "offload"),
+        ({"type": "offload", "inner": "pinned", "max_tokens": 40}, "offload(inner=pinned, max_tokens=40)"),
     ],
 )
 def test_labels(raw: Any, label: str) -> None:

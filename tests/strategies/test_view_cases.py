@@ -103,6 +103,9 @@ def check(messages: tuple[dict[str, Any], ...], expect: dict[str, Any]) -> None:
         assert absent not in text
     for once in expect.get("once", ()):
         assert text.count(once) == 1
+    for rule in expect.get("not_as_constraint", ()):
+        assert not any(rule in str(m["content"]) for m in messages if m["role"] == "system")
+        assert not any("<constraints>" in str(m["content"]) for m in messages)
     if "last_user" in expect:
         assert words(expect["last_user"]) in [m["content"] for m in messages if m["role"] == "user"][-1]
     if expect.get("single_leading_system"):
