@@ -207,7 +207,7 @@ def resolve(
             continue
         values[name], sources[name] = from_text(name, text), variable
     for name, value in flags.items():
-        values[name], sources[name] = value, f"--{name.replace('_', '-')}"
+        values[name], sources[name] = value, flag_of(name)
     try:
         config = BenchConfig(**values)
     except ValidationError as error:
@@ -254,8 +254,19 @@ def _faults(error: ValidationError, sources: Mapping[str, str]) -> list[str]:
         name = str(fault["loc"][0]) if fault["loc"] else ""
         inner = ".".join(str(part) for part in fault["loc"])
         where = sources.get(name)
-        lines.append((f"{where}: " if where else "") + f"{inner}: {fault['msg'].removeprefix('Value error, ')}")
+        message = fault["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+        what = f"{inner} should be {message}" if fault["msg"].startswith("Input should be ") else f"{inner}: {message}"
+        if not isinstance(fault["input"], dict | list | BaseModel):
+            what += f", not {fault['input']!r}"
+        lines.append((f"{where}: " if where else "") + what)
     return lines
+
+
+def flag_of(name: str) -> str:
+    """The flag of a setting. Repeatable ones read better in the singular; scenarios are the command's arguments."""
+    return {"models": "--model", "strategies": "--strategy", "scenarios": "SCENARIOS"}.get(
+        name, f"--{name.replace('_', '-')}"
+    )
 
 
 def from_text(name: str, text: str) -> Any:

@@ -28,8 +28,8 @@ for word, last of the user's; tool calls and their results stay together; the vi
 ends as `over_budget`; under its trigger a strategy does nothing. Scenarios' `pinned: true` counts where it says so.
 
 Summaries and notes are written by the session's own model, or by `--auxiliary MODEL` (`extractive` needs none). A view
-asks it at most 1 + `retries` times; what is not covered by then stays while there is room, and the next view goes on.
-Similarity is measured by `--embedder MODEL`, by default `wordllama`, which is embedded and works offline.
+asks it at most 1 + `retries` times; what is not covered by then stays as far as there is room, and the next view goes
+on. Similarity is measured by `--embedder MODEL`, by default `wordllama`, which is embedded and works offline.
 """
 
 

@@ -58,7 +58,8 @@ class Length:
     `overflow`, `over_budget`; all three end the useful session. censored: those without an event. first_fail_turns:
     ``{turn: sessions}``; last_pass: median turn of the last check that passed before the failure. first_causes: why
     the first failures failed (`mixed` when one turn failed for several reasons). broke_off_turns: ``{turn:
-    sessions}`` of overflow and over_budget. hazard_p: p-value of the constant-hazard null.
+    sessions}`` of overflow and over_budget. kept_turns: ``{turn: sessions}``, the last decided check of the sessions
+    without an event. hazard_p: p-value of the constant-hazard null.
     """
 
     median: float | None
@@ -76,6 +77,7 @@ class Length:
     first_fail_turns: dict[str, int]
     first_causes: dict[str, int]
     broke_off_turns: dict[str, int]
+    kept_turns: dict[str, int]
     hazard_p: float | None
     steps: list[dict[str, float]] = field(repr=False)
 
@@ -223,7 +225,8 @@ class Summary:
             return "the run holds no sessions"
         if self.errors:
             worst = next(iter(self.errors))
-            return f"{sum(self.errors.values())} of {self.sessions} sessions went wrong, first of all: {worst}"
+            went_wrong, all_sessions = sum(self.errors.values()), self.sessions + self.control_sessions
+            return f"{went_wrong} of {all_sessions} sessions went wrong, first of all: {worst}"
         undecided = {name: n for group in self.groups for name, n in group.undecided.items()}
         if undecided:
             return f"no check was decided ({', '.join(f'{name} {n}' for name, n in undecided.items())})"

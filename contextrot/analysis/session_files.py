@@ -55,6 +55,7 @@ class Session:
     embeds: list[tuple[Any, Any]] = field(default_factory=list)
     returned: set[str] = field(default_factory=set)
     compactions: int = 0
+    asked_inline: int = 0
     ended: str = ""
     detail: str = ""
     last_turn: int | None = None
@@ -146,6 +147,7 @@ def read_session(path: Path, problems: list[str]) -> Session | None:
                     session.embeds.append((record.get("tokens"), record.get("cost")))
                 elif kind == "event":
                     session.compactions += record.get("name") == "compaction"
+                    session.asked_inline += record.get("name") == "asked_inline"
                 elif kind == "end":
                     session.ended, session.last_turn = record.get("ended") or "", record.get("turn")
                     session.detail = str(record.get("detail") or "")

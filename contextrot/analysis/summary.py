@@ -173,6 +173,7 @@ def _length(sessions: pd.DataFrame, verdicts: pd.DataFrame, deepest: dict[Any, f
         first_fail_turns=_counted(failed["first_fail_turn"]),
         first_causes={str(cause): int(n) for cause, n in why.value_counts().items()},
         broke_off_turns=_counted(known.loc[known["event"].isin(["overflow", "over_budget"]), "duration"]),
+        kept_turns=_counted(known.loc[known["event"].astype(object) == "", "duration"]),
         hazard_p=_hazard(durations, (known["event"] == "fail").astype(int).tolist(), turns),
         steps=_steps(survival),
     )

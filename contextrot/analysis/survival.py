@@ -66,8 +66,11 @@ def median_text(survival: Survival) -> str:
     if s.n == 0:
         return "no sessions"
     if s.median is None:
-        bound = f", {percent} ≥ {s.low:g}" if s.low is not None and s.low != s.horizon else ""
-        return f"not reached (> {s.horizon:g}){bound}"
+        # Beyond the last turn that anything was decided at, nothing is known, however long the sessions were planned.
+        checked = float(s.table["time"].iloc[-1]) if len(s.table) else float("inf")
+        known = min(checked, float("inf") if s.horizon is None else s.horizon)
+        bound = f", {percent} ≥ {s.low:g}" if s.low is not None and s.low < known else ""
+        return f"not reached (> {known:g}){bound}"
     turns = f"{s.median:g} turn" + ("" if s.median == 1 else "s")
     if s.low is not None and s.high is not None:
         return f"{turns} ({percent} {s.low:g}–{s.high:g})"

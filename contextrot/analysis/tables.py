@@ -8,7 +8,7 @@ What a column means is said in docs/run-directory.md and nowhere else.
 from __future__ import annotations
 
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -193,6 +193,7 @@ def _read(folder: Path) -> _Tables:
     problems: list[str] = []
     returned: defaultdict[str, set[str]] = defaultdict(set)
     errors: dict[str, str] = {}
+    reminded: Counter[str] = Counter()
     for path in sorted((folder / "sessions").glob("*.jsonl")):
         session = read_session(path, problems)
         if session is None:
@@ -201,8 +202,15 @@ def _read(folder: Path) -> _Tables:
         verdicts.add((*session.head, session.history), session.verdicts)
         sessions.add((), [session.row()])
         returned[str(session.head[2])] |= session.returned
+        reminded[str(session.head[2])] += session.asked_inline
         if session.ended in (Ended.ERROR, Ended.LIMIT):
             errors[str(session.head[0])] = session.detail or session.ended
+    problems += [
+        f"the agent {model} cannot be copied: {n} probes were asked inside its session and may have reminded it "
+        "(a fork() method of its own helps)"
+        for model, n in reminded.items()
+        if n
+    ]
     session_table, verdict_table = sessions.finish(), verdicts.finish()
     _add_survival(session_table, verdict_table)
     verdict_table["cause"] = final_causes(verdict_table)

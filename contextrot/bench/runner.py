@@ -191,8 +191,17 @@ async def run(
     A session that goes wrong is data; what stops the run is the directory (`StoreError`) or a cancellation, after which
     the same call on the same directory goes on where this one stopped.
     """
-    progress = progress or Silent()
-    await settle(matrix)
+    try:
+        await settle(matrix)
+        return await _run_settled(matrix, directory, progress or Silent(), command)
+    finally:
+        for model in (*matrix.models, *([matrix.auxiliary] if matrix.auxiliary else [])):
+            await model.close()
+
+
+async def _run_settled(
+    matrix: Matrix, directory: RunDirectory, progress: Progress, command: str | None
+) -> dict[str, Any]:
     manifest = _manifest(matrix, directory, command)
     plans = list(matrix.plans())
     todo = deque(plan for plan in plans if directory.ended(plan.key) not in FINAL_ENDS)
@@ -214,8 +223,6 @@ async def run(
         raise
     finally:
         manifest["finished"] = datetime.now(UTC).isoformat(timespec="seconds")
-        for model in (*matrix.models, *([matrix.auxiliary] if matrix.auxiliary else [])):
-            await model.close()
         directory.write_manifest(manifest)
     return manifest
 

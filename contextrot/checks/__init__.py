@@ -43,7 +43,7 @@ _REPLY_KEYS = {"content", "tool_calls", "function_call", "finish_reason", "stop_
 def check(
     check: Check | Mapping[str, Any], reply: str | Mapping[str, Any] | Reply, *, facts: Mapping[str, Any] | None = None
 ) -> Verdict:
-    """Grade one reply (public API, DESIGN §10).
+    """Grade one reply (public API).
 
     `check` is a mapping as in YAML, `reply` plain text or ``{content, tool_calls, finish_reason}``; `facts` maps a
     fact's id to its value, or to ``{value, superseded: [...]}``. Raises `ConfigError` when the check or a fact is

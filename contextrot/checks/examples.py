@@ -20,7 +20,14 @@ from contextrot.outcomes import Outcome
 
 #: Replies tried before giving up; each is graded by every check.
 _TRIES = 400
-_PLAIN = ("Noted.", "Noted, thank you, I will go on from there.", "I have read it and we can go on")
+#: No two share a word that a rule might forbid.
+_PLAIN = (
+    "Noted.",
+    "Noted, thank you, I will go on from there.",
+    "I have read it and we can go on",
+    "Understood.",
+    "Very well, this is clear to me.",
+)
 _WORDS = ("noted", "and", "we", "go", "on", "from", "here", "as", "agreed", "so", "far")
 
 Wanted = Sequence[tuple[Check, bool]]
@@ -75,8 +82,12 @@ def _cores(said: Sequence[str]) -> Iterator[str]:
     if not pieces:
         yield from _PLAIN
         return
-    yield ("\n" if any("\n" in piece for piece in pieces) else " ").join(pieces)
-    yield f"{_PLAIN[0]} {' '.join(pieces)}"
+    if not any("\n" in piece for piece in pieces):
+        yield " ".join(pieces)
+    yield "\n".join(pieces)
+    yield "\n".join(reversed(pieces))
+    for plain in _PLAIN:
+        yield f"{plain} {' '.join(pieces)}"
 
 
 # ---- what has to be said --------------------------------------------------------------------------------------------
@@ -129,8 +140,7 @@ def _keywords(given: dict[str, Any], good: bool) -> Iterator[str]:
     every, some, no = (_texts(given.get(key)) for key in ("all", "any", "none"))
     right = " ".join([*every, *some[:1]])
     if good:
-        yield f"{right}." if right else _PLAIN[1]
-        yield right or _PLAIN[0]
+        yield from (f"{right}.", right) if right else _PLAIN
         return
     if every:
         yield " ".join([*every[:-1], *some[:1]])

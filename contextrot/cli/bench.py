@@ -29,11 +29,22 @@ def bench(
     """Replay scenarios against models under each context strategy; say how long sessions last and why they fail."""
     from contextrot.bench.runner import load_matrix, new_run_directory
 
+    if resume is not None:
+        _refuse_settings(resolved)
     config = recorded_config(resume) if resume is not None else resolved.config
     matrix = load_matrix(config)
     with new_run_directory(config) as directory:
         run_matrix(matrix, directory)
         _conclude(directory.path, as_json=json, report=report)
+
+
+def _refuse_settings(resolved: Resolved) -> None:
+    """A resumed run has its settings; others beside them would silently mean nothing."""
+    from contextrot.errors import ConfigError
+
+    given = sorted({source for source in resolved.sources.values() if source.startswith("--") or source == "SCENARIOS"})
+    if given:
+        raise ConfigError(f"--resume goes on with the settings of that run; leave out {', '.join(given)}")
 
 
 def run_matrix(matrix: Matrix, directory: RunDirectory) -> None:
@@ -75,14 +86,15 @@ def _conclude(path: Path, *, as_json: bool, report: bool) -> None:
     loaded = load_run(path)
     summary = loaded.summary
     write_tables(loaded)
+    if report:
+        from contextrot.report.write import write_report
+
+        written = write_report(loaded)  # before anything is printed: the reader of our output may go away
     if as_json:
         print_json(summary.to_dict())
     else:
         print_summary(summary, console())
     if report:
-        from contextrot.report.write import write_report
-
-        written = write_report(loaded)
         typer.echo(f"report: {next(p for p in written if p.suffix == '.md')}", err=as_json)
     typer.echo(f"run:    {path}   (contextrot show {path})", err=as_json)
     if not summary.measured:

@@ -37,7 +37,9 @@ def doctor(resolved: Resolved, json: Annotated[bool, typer.Option("--json", help
         [[row["setting"], str(row["value"]), row["source"]] for row in report["settings"]],
     )  # fmt: skip
     print_table(
-        "Keys present (values are never shown)", ["variable"], [[name] for name in report["keys"]] or [["none"]]
+        "Keys",
+        ["variables that hold a key (values are never shown)"],
+        [[name] for name in report["keys"]] or [["none"]],
     )
     print_table(
         "Models", ["model", "window", "price (USD per million)", "state"],
@@ -70,11 +72,13 @@ def _model(entry: ModelEntry) -> dict[str, str]:
             # A server is asked for its window; weights are not loaded and litellm is not imported for a look.
             if entry.id.startswith("endpoint/"):
                 await prepare(model)
+            elif entry.id.startswith("local/"):
+                await prepare(model, fetch=False)
         except ContextrotError as error:
             return str(error)
         finally:
             await model.close()
-        return missing_key(model.spec) or "ready"
+        return missing_key(model.spec) or ("key set, not asked" if _needs_key(entry.id) else "ready")
 
     row["state"] = asyncio.run(look())
     window, price = model.window, model.price
@@ -82,6 +86,10 @@ def _model(entry: ModelEntry) -> dict[str, str]:
         "window": f"{window:,} tokens" if window else "unknown: set window",
         "price": f"{price.prompt:g} in, {price.completion:g} out" if price else "unknown",
     }
+
+
+def _needs_key(model_id: str) -> bool:
+    return not model_id.startswith(("endpoint/", "local/", "sim/", "python:"))
 
 
 def _versions() -> dict[str, str]:

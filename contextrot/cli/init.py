@@ -52,4 +52,4 @@ def init(
     except OSError as error:
         raise StoreError(f"cannot write to {folder}: {error.strerror}") from error
     where = "" if folder == Path() else f"cd {folder} && "
-    typer.echo(f"next: {where}contextrot validate scenarios/my-first.yaml && {where}contextrot bench")
+    typer.echo(f"next: {where}contextrot validate scenarios/my-first.yaml && contextrot bench")

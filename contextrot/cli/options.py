@@ -13,11 +13,10 @@ from typing import Annotated, Any
 import typer
 from pydantic.fields import FieldInfo
 
-from contextrot.config import BenchConfig, Resolved, from_text, resolve
+from contextrot.config import BenchConfig, Resolved, flag_of, from_text, resolve
 
-#: Repeatable options read better in the singular; `scenarios` are the command's arguments.
-_SINGULAR = {"models": "--model", "strategies": "--strategy"}
-_LISTS = ("scenarios", *_SINGULAR)
+_REPEATABLE = ("models", "strategies")
+_LISTS = ("scenarios", *_REPEATABLE)
 #: Settings that are a model: a name, or a mapping with the address, the window and so on.
 _MODELS = ("auxiliary", "embedder")
 
@@ -49,8 +48,17 @@ def _default_text(field: FieldInfo) -> str:
     if default is None or default == []:
         return ""
     if isinstance(default, list):
-        default = ", ".join(getattr(entry, "id", str(entry)) for entry in default)
-    return f" [default: {getattr(default, 'id', default)}]"
+        default = ", ".join(_written(entry) for entry in default)
+    return f" [default: {_written(default)}]"
+
+
+def _written(entry: Any) -> str:
+    """A model or strategy as it would stand on the command line."""
+    import yaml
+
+    if isinstance(entry, dict):
+        return yaml.safe_dump(entry, default_flow_style=True, width=1000, sort_keys=False).strip()
+    return str(getattr(entry, "id", entry))
 
 
 def with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -61,8 +69,8 @@ def with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
         text = _described(field) + _default_text(field)
         if name == "scenarios":
             option: Any = Annotated[list[str] | None, typer.Argument(help=text, show_default=False)]
-        elif name in _SINGULAR:
-            flag = _SINGULAR[name]
+        elif name in _REPEATABLE:
+            flag = flag_of(name)
             option = Annotated[list[str] | None, typer.Option(flag, help=text + " (repeatable)", show_default=False)]
         elif _python_type(field) is bool:
             flag = f"--{name}/--no-{name}"

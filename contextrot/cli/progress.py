@@ -96,7 +96,8 @@ class PlainProgress(Counters):
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._say()
+        if self.sessions:
+            self._say()
 
     def on_call(self, usage: Usage, *, asked: bool) -> None:
         """Count, and say so when it is time."""

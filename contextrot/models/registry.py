@@ -102,13 +102,19 @@ def missing_key(spec: ModelSpec) -> str | None:
     return providers.missing_key(spec)
 
 
-async def prepare(model: Model | AgentModel) -> None:
+async def prepare(model: Model | AgentModel, *, fetch: bool = True) -> None:
     """What a model wants done before its first call: an endpoint asks for its window, litellm is imported.
+
+    `fetch` is for local models: whether weights that are not here yet may be fetched.
 
     Raises `ConfigError` or `ModelError`. Models without such a wish are left as they are.
     """
     wish = getattr(model, "prepare", None)
-    if wish is not None:
+    if wish is None:
+        return
+    if model.spec.id.startswith("local/"):
+        await wish(fetch=fetch)
+    else:
         await wish()
 
 

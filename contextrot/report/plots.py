@@ -124,7 +124,9 @@ def _curves(
                 high = [known[x].high if x in known else None for x in xs]
                 _band(panel, xs, low, high, look.colour)
             last = known[max(known)]
-            text = f"{words.one_line(group.strategy, 28)} (n {group.sessions})"
+            decided = [point.n for point in known.values()]
+            n = f"{min(decided)}" if min(decided) == max(decided) else f"{min(decided)}–{max(decided)}"
+            text = f"{words.one_line(group.strategy, 28)} (n {n})"
             ends.append(style.End(last.x, last.rate or 0.0, text, look))
         kinds = {"probe": "probes", "passive": "standing rules on live replies"}
         counts = f"{min(shown)}" if min(shown) == max(shown) else f"{min(shown)}–{max(shown)}"

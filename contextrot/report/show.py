@@ -191,7 +191,8 @@ def _indented(text: Text, columns: int) -> Padding:
 
 def _said(record: Record) -> Text:
     message = record["message"]
-    who = f"{record.get('origin')} ({message.get('role')})" if record.get("origin") != message.get("role") else "system"
+    origin, role = record.get("origin"), message.get("role")
+    who = f"{origin} ({role})" if origin != role else str(role)
     text = Text(f"{clean(who)}: ", style="bold")
     text.append(_content(message, 160), style="not bold")
     if record.get("pinned"):

@@ -56,6 +56,10 @@ def _scenario(summary: Summary, scenario: str, groups: Sequence[Figures], width:
     yield Text()
     yield title
     yield _table(groups, several_models=len(models) > 1, narrow=width < WIDE)
+    if width < WIDE:
+        for group in groups:
+            if note := words.note_text(group):
+                yield Text(f"  {words.clean(group.strategy)}: {note}", style="dim")
     for model in models:
         sentences = words.findings([group for group in groups if group.model == model])
         if len(models) > 1:
@@ -67,7 +71,7 @@ def _table(groups: Sequence[Figures], *, several_models: bool, narrow: bool) -> 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1 if narrow else 2, 0, 0), show_edge=False)
     # What nobody pays and nobody has to know takes no column from what matters.
     priced = any(group.spent.cost for group in groups)
-    noted = any(words.note_text(group) for group in groups)
+    noted = not narrow and any(words.note_text(group) for group in groups)
     table.add_column("strategy", style="bold", min_width=6, overflow="fold")
     if several_models:
         table.add_column("model", min_width=8, overflow="fold")

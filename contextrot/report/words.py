@@ -5,8 +5,10 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
-from contextrot.analysis.figures import RUNNING, Group, Rate, Summary
+from contextrot.analysis.figures import RUNNING, Group, Length, Rate, Summary
 
+#: share of undecided checks from which on the reports say so
+MANY_UNDECIDED = 0.2
 #: below this many sessions a group's intervals are too wide to decide on, and the reports say so
 FEW = 5
 SIMULATED = "SIMULATED: at least one model of this run is simulated; its figures say nothing about a real model."
@@ -153,10 +155,20 @@ def _finding(group: Group) -> str:
         parts.append(f"{verb} in {sum(broke.values())} of {length.n} sessions, {_when(length.broke_off_turns)}")
     if length.censored:
         cut = sum(n for kind, n in group.ended.items() if kind in ("limit", "error", "cancelled", RUNNING))
-        through = f" through turn {length.horizon:g}" if length.horizon is not None and not cut else ""
-        short = f" as far as they went ({cut} cut short)" if cut else ""
-        parts.append(f"kept {told} in {length.censored} of {length.n} sessions{through}{short}")
+        short = f" as far as they went ({cut} cut short)" if cut else _through(length)
+        parts.append(f"kept {told} in {length.censored} of {length.n} sessions{short}")
     return f"{name} " + "; ".join(parts) + "."
+
+
+def _through(length: Length) -> str:
+    """How far sessions without a failure are known to be well: later checks that nobody could decide prove nothing."""
+    turns = [int(turn) for turn in length.kept_turns]
+    if not turns:
+        return ""
+    if len(turns) == 1 and length.horizon is not None and turns[0] >= length.horizon:
+        return f" through turn {turns[0]}"
+    span = f"turn {turns[0]}" if len(turns) == 1 else f"turns {min(turns)}–{max(turns)}"
+    return f" as far as checks were decided ({span})"
 
 
 def _failed(group: Group, told: str) -> str:
@@ -187,7 +199,7 @@ def _why(causes: dict[str, int]) -> str:
 
 def control_warnings(summary: Summary) -> list[str]:
     """Sentences about controls that put figures in doubt: probes that test nothing, and checks the model cannot do."""
-    found = []
+    found = _undecided_warnings(summary)
     for control in summary.controls:
         where = f"{quoted(control.id)} in {quoted(control.scenario)} on {quoted(control.model)}"
         if control.tests_nothing:
@@ -199,6 +211,21 @@ def control_warnings(summary: Summary) -> list[str]:
             found.append(
                 f"{where} is beyond the model: only {percent(control.ceiling)} of its ceiling controls pass when fresh "
                 f"(n {control.ceiling_n}), so its failures count as incapable."
+            )
+    return found
+
+
+def _undecided_warnings(summary: Summary) -> list[str]:
+    """Groups of which so many checks could not be decided that their rates rest on a part of the sessions."""
+    found = []
+    for group in summary.groups:
+        open_ = {name: n for name, n in group.undecided.items() if name in ("truncated", "empty", "inconclusive")}
+        asked = group.compliance["overall"].n + sum(open_.values())
+        if asked and sum(open_.values()) > MANY_UNDECIDED * asked:
+            hint = "; a larger --max-tokens may help" if "truncated" in open_ else ""
+            found.append(
+                f"{quoted(group.scenario or 'all scenarios')}: {sum(open_.values())} of {asked} checks under "
+                f"{quoted(group.strategy)} could not be decided ({counts_text(open_)}) and enter no rate{hint}."
             )
     return found
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contextrot.checks import grade, load_check
+from contextrot.checks import Check, grade, load_check
 from contextrot.checks.strict_json import JsonFault, parse, values_in
 from contextrot.messages import Reply, ToolCall
 
@@ -108,16 +108,16 @@ HOSTILE: dict[str, Callable[[int], str]] = {
 def test_work_grows_with_the_reply_and_no_faster(kind: str) -> None:
     """Ten times the reply costs about ten times the work; the slack is for caches and noise, quadratic would be 100."""
 
-    def work(size: int) -> dict[str, float]:
-        spent = {}
-        reply = Reply(content="x" if size == 0 else HOSTILE[kind](size), finish_reason="stop")
-        for raw, check in zip(CHECKS, LOADED, strict=True):
-            start = time.process_time()
-            grade(check, reply)
-            spent[str(raw)] = time.process_time() - start
-        return spent
+    replies = {size: Reply(content=HOSTILE[kind](size), finish_reason="stop") for size in (20_000, 200_000)}
 
-    work(0)
-    small, large = work(20_000), work(200_000)
-    slow = {name: (small[name], large[name]) for name in small if large[name] > 35 * max(small[name], 0.01)}
-    assert not slow
+    def work(check: Check, size: int) -> float:
+        start = time.process_time()
+        grade(check, replies[size])
+        return time.process_time() - start
+
+    def too_slow(check: Check, tries: int) -> bool:
+        small, large = (min(work(check, size) for _ in range(tries)) for size in replies)
+        return large > 35 * max(small, 0.01)
+
+    # A single measurement may be another process's fault; what looks slow is measured again, the best of several.
+    assert [check for check in LOADED if too_slow(check, 1) and too_slow(check, 5)] == []
