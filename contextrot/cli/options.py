@@ -113,7 +113,7 @@ def settle(given: dict[str, Any], file: Path | None) -> Resolved:
         if name in _LISTS:
             parts = [from_text(name, text) for text in value]
             value = [entry for part in parts for entry in (part if isinstance(part, list) else [part])]
-        flags[name] = from_text(name, value) if name in _MODELS else value
+        flags[name] = from_text(name, str(value)) if name in _MODELS else value
     return resolve(flags, os.environ, file=file or _config_from_environment())
 
 
