@@ -210,4 +210,5 @@ def test_the_time_grows_with_the_length(piece: str) -> None:
             best = min(best, time.process_time() - start)
         return best
 
-    assert seconds(120_000) < 12 * seconds(30_000) + 0.05
+    # A measurement may be another process's fault; work that grows with the square would fail every time.
+    assert any(seconds(120_000) < 12 * seconds(30_000) + 0.05 for _ in range(4))
