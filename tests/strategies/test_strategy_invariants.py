@@ -6,7 +6,7 @@ import json
 
 import pytest
 from histories import COUNTER, Helper, Said, Session, Step, innermost, tasked_histories
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contextrot.log import Log
@@ -283,8 +283,9 @@ def test_what_one_view_did_not_come_to_a_later_one_covers(name: str, history: li
         run.run([Said(user(f"turn {number}"), True), Said(assistant("ok"), False)])
     run.add(Said(user("last"), False))
     step = run.view()
-    assume(step.view is not None)  # pins over the window are a BudgetError, and another test's subject
-    assert step.view is not None
+    if step.view is None:  # only ever because what must stay is larger than the window
+        assert sum(run.log.units[number].tokens for number in run.log.always) + run.log[-1].tokens > window
+        return
     assert not any(event.name == "summary_unfinished" for event in step.view.events)
     for index, status in enumerate(step.view.manifest):
         if status in (Status.SUMMARISED, Status.DROPPED):
