@@ -1,10 +1,11 @@
-"""Cost of a view by turn: 2,000 turns of 200 tokens under every strategy, without a model.
+"""Cost of a view by turn: 2,000 turns of 200 tokens under every strategy, and in `Memory`, without a model.
 
 usage: python benchmarks/strategy_growth.py [--turns 2000] [--tokens 200] [--window 8000] [NAME ...]
 
-Prints milliseconds per view for turns 200–400, for the last 200, and their ratio, which must stay within 1.3 wherever
-the view is bounded (`full` costs what its own length costs), and the bytes the log and the view hold per token.
-Exit code 1 when a bound is broken.
+A name is a strategy's, or `memory:NAME` for that strategy inside `Memory`, what it takes to add a turn included.
+Prints milliseconds of processor time per view (others may use the machine meanwhile) for turns 200–400, for the last
+200, and their ratio, which must stay within 1.3 wherever the view is bounded (`full` costs what its own length costs),
+and the bytes the log and the view hold per token. Exit code 1 when a bound is broken.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import tracemalloc
 from collections.abc import Sequence
 
 from contextrot.log import Log
+from contextrot.memory import Memory
 from contextrot.messages import Message, Reply, ToolCall, assistant, system, tool_result, user
 from contextrot.models.embedders import create_embedder
 from contextrot.strategies import REGISTRY, Request, State, Strategy, View, load_strategy
@@ -23,6 +25,7 @@ from contextrot.tokens import TokenCounter
 
 BOUND = 1.3
 UNBOUNDED = {"full"}
+IN_MEMORY = ("memory:fifo", "memory:rolling_summary", "memory:retrieval")
 
 
 class Notes:
@@ -39,7 +42,7 @@ def strategy_named(name: str) -> Strategy:
 
 
 def measure(strategy: Strategy, turns: int, tokens: int, window: int) -> list[float]:
-    """Seconds per view, one a turn."""
+    """Seconds of processor time per view, one a turn."""
     counter = TokenCounter()
     log = Log(counter.message)
     budget = window if strategy.type_name not in UNBOUNDED else turns * (tokens + 100) * 2
@@ -56,11 +59,27 @@ def measure(strategy: Strategy, turns: int, tokens: int, window: int) -> list[fl
             log.append(assistant(None, [ToolCall(f"c{turn}", "look")]), turn=turn)
             log.append(tool_result(f"c{turn}", text), turn=turn)
         request = Request(budget, budget, turn, counter.message, helper, embedder=embedder)
-        start = time.perf_counter()
+        start = time.process_time()
         view = view_of(strategy, log, state, request)
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.process_time() - start)
         state = view.state
         log.append(assistant(f"{turn} {text}"), turn=turn)
+    return seconds
+
+
+def measure_memory(strategy: Strategy, turns: int, tokens: int, window: int) -> list[float]:
+    """Seconds of processor time per turn inside `Memory`: what is said is added, and the messages are asked for."""
+    memory = Memory(strategy, window, summarizer=lambda messages: "The user asked about tickets. " * 8)
+    memory.add("system", "You are a support assistant.")
+    memory.pin("Never push to main.")
+    text = "word " * (tokens // 2)
+    seconds: list[float] = []
+    for turn in range(1, turns + 1):
+        start = time.process_time()
+        memory.add("user", f"{turn} {text}", tags=(f"topic{turn % 7}",))
+        memory.messages()
+        memory.add("assistant", f"{turn} {text}")
+        seconds.append(time.process_time() - start)
     return seconds
 
 
@@ -81,14 +100,15 @@ def main() -> int:
     parser.add_argument("--tokens", type=int, default=200)
     parser.add_argument("--window", type=int, default=8000)
     options = parser.parse_args()
-    names = options.names or sorted({cls.type_name for cls in REGISTRY.values()})
+    names = options.names or [*sorted({cls.type_name for cls in REGISTRY.values()}), *IN_MEMORY]
     broken = False
     print(f"{'strategy':22}{'200–400':>10}{'last 200':>10}{'ratio':>8}{'bound':>8}{'bytes/token':>13}")
     for name in names:
-        strategy = strategy_named(name)
-        seconds = measure(strategy, options.turns, options.tokens, options.window)
+        strategy = strategy_named(name.removeprefix("memory:"))
+        work = measure_memory if name.startswith("memory:") else measure
+        seconds = work(strategy, options.turns, options.tokens, options.window)
         tracemalloc.start()
-        measure(strategy, options.turns // 4, options.tokens, options.window)
+        work(strategy, options.turns // 4, options.tokens, options.window)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         early, late = mean(seconds[200:400]), mean(seconds[-200:])

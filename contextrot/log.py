@@ -43,6 +43,14 @@ class Unit(NamedTuple):
     pinned: bool = False
 
 
+class Superseded(NamedTuple):
+    """A statement of the message at `where` that holds no longer. by: what took its place, "" where nothing did."""
+
+    where: int
+    statement: str
+    by: str
+
+
 class TaskRun(NamedTuple):
     """Units in a row that belong to one task, those of the session as a whole passed over. `units` are numbers.
 
@@ -80,6 +88,7 @@ class Log(Sequence[Entry]):
         self._waiting: dict[str, int] = {}
         self._always: list[int] = []
         self._standing: list[int] = []
+        self._superseded: list[Superseded] = []
         self._tasks: list[TaskRun] = []
         self._taskless: list[int] = []
         self._indexes: dict[type[LogIndex], LogIndex] = {}
@@ -119,6 +128,11 @@ class Log(Sequence[Entry]):
     def standing(self) -> Sequence[int]:
         """Indexes of the messages that state what is to hold: with `standing` texts, or pinned and no tool result."""
         return self._standing
+
+    @property
+    def superseded(self) -> Sequence[Superseded]:
+        """Statements that hold no longer, in the order in which they ceased to."""
+        return self._superseded
 
     @property
     def open_units(self) -> frozenset[int]:
@@ -206,12 +220,17 @@ class Log(Sequence[Entry]):
         else:
             self._tasks.append(TaskRun(task, [unit]))
 
-    def supersede(self, index: int, statement: str) -> None:
+    def supersede(self, index: int, statement: str, by: str = "") -> None:
         """What the message at `index` stated holds no longer: it is not repeated, and not pinned for its sake.
 
-        The message stays in the log as it is; a strategy may evict it from now on. A small model that sees the old
-        value pinned above the new one answers with the old one.
+        by: the statement that took its place. The message stays in the log as it is; a strategy may evict it from now
+        on. A small model that sees the old value pinned above the new one answers with the old one.
         """
+        self._superseded.append(Superseded(index, statement, by))
+        self.release(index, statement)
+
+    def release(self, index: int, statement: str) -> None:
+        """The message at `index` is not repeated and not pinned for this statement's sake, which may hold on."""
         entry = self._entries[index]
         standing = tuple(text for text in entry.standing if text != statement)
         pinned = entry.pinned and bool(standing)
@@ -235,6 +254,7 @@ class Log(Sequence[Entry]):
         branch._waiting = self._waiting.copy()
         branch._always = self._always.copy()
         branch._standing = self._standing.copy()
+        branch._superseded = self._superseded.copy()
         branch._indexes = {kind: index.copy() for kind, index in self._indexes.items()}
         # Only the last run may still grow, so the others are shared.
         branch._tasks = self._tasks[:-1] + [TaskRun(run.task, run.units.copy()) for run in self._tasks[-1:]]

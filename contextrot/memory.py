@@ -118,25 +118,31 @@ class Memory:
         raw = {"role": role, "content": message} if isinstance(message, str) else message
         return self._append(raw, None, frozenset(), "", True, None, new_turn=False)
 
-    def supersede(self, index: int, statement: str | None = None) -> None:
-        """What message `index` stated (one statement of it, or all) holds no longer.
+    def supersede(self, index: int, statement: str | None = None, *, by: str = "") -> None:
+        """What message `index` stated (one statement of it, or all) holds no longer. by: what holds instead.
 
         It is neither repeated nor pinned for its sake from now on, and stays in the log. Without this an old value that
         is pinned stands beside the new one.
         """
+        for text in self._statements(index, statement):
+            self._log.supersede(index, text, by)
+        self._views.clear()
+
+    def _statements(self, index: int, statement: str | None) -> tuple[str, ...]:
+        """What of message `index` is meant by `statement`. Raises `ConfigError`."""
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(self._log):
             raise ConfigError(f"there is no message {index!r}; the messages are numbered 0 to {len(self._log) - 1}")
         entry = self._log[index]
         if statement is not None and statement not in entry.standing:
             raise ConfigError(f"message {index} does not state {statement!r}; it states {list(entry.standing)}")
         # A message may be pinned for no statement of its own; superseding none of them takes that pin off too.
-        for text in (*entry.standing, "") if statement is None else (statement,):
-            self._log.supersede(index, text)
-        self._views.clear()
+        return (*entry.standing, "") if statement is None else (statement,)
 
     def unpin(self, index: int) -> None:
         """Message `index` need not stay in view any more."""
-        self.supersede(index)
+        for text in self._statements(index, None):
+            self._log.release(index, text)
+        self._views.clear()
 
     def note_violation(self) -> None:
         """In this turn the agent broke a rule: strategies that re-anchor after a violation do so."""
@@ -229,6 +235,7 @@ class Memory:
             "last_violation": self._last_violation,
             "scale": self._drift.scale,
             "state": self._state,
+            "superseded": [list(one) for one in self._log.superseded],
             "messages": [
                 {
                     "message": self._given.get(index) or entry.message.to_dict(),
@@ -286,6 +293,8 @@ class Memory:
                 item["message"], None, frozenset(item["tags"]), item["task"], item["pinned"], tuple(item["standing"]),
                 new_turn=False,
             )  # fmt: skip
+        for index, text, by in raw.get("superseded", ()):
+            memory._log.supersede(index, text, by)
         memory._turn, memory._last_violation = raw["turn"], raw["last_violation"]
         memory._drift.scale, memory._state = raw["scale"], raw["state"]
         if raw["view"] is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import orjson
@@ -16,7 +16,6 @@ from contextrot.messages import Message, Tool
 from contextrot.models.roles import OPENING, normalise
 from contextrot.outcomes import Status
 from contextrot.strategies import Event, Request, Strategy, View, load_strategy
-from contextrot.strategies.summariser import UNFINISHED
 from contextrot.tokens import TokenCounter
 
 
@@ -56,6 +55,9 @@ def render(
     tool calls and results that do not pair. embedder: sync or async, from texts to vectors, for strategies that
     retrieve; none: wordllama, in this process. roles: None or ``strict_alternation``.
 
+    A summariser is asked as in one turn of a session: 1 + `retries` times at most. What is not covered by then stays
+    verbatim as far as there is room, and an event (`summary_unfinished`, `fallback`) says so.
+
     Raises `ConfigError` (`MalformedHistoryError` for the messages) and `BudgetError`. May be called inside a running
     event loop, which it then blocks for as long as the summariser takes.
     """
@@ -80,7 +82,7 @@ def render(
         spare -= counter.message(Message("user", OPENING))
     own = helpers(summarizer, embedder)
     request = Request(spare, window, turn, counter.message, own.auxiliary, embedder=own.embedder)
-    view = run(_settled(chosen, log, request), waits=own.waits)
+    view = run(chosen.view(log, {}, request), waits=own.waits)
     sent = normalise(view.messages, roles)
     originals = {
         id(message): messages[kept[source]]
@@ -91,18 +93,6 @@ def render(
     tokens = view.tokens if roles is None else sum(map(counter.message, sent))
     offered = tuple(tool.to_dict() for tool in view.tools)
     return RenderedView(dicts, _manifest(view, kept, len(parsed)), tokens, view.events, view.aux_calls, offered)
-
-
-async def _settled(strategy: Strategy, log: Log, request: Request) -> View:
-    """The view of a conversation that has no next turn: what a session's views would do one after the other is done."""
-    view = await strategy.view(log, {}, request)
-    events, calls = view.events, view.aux_calls
-    while any(event.name == UNFINISHED for event in view.events):
-        view = await strategy.view(log, view.state, request)
-        # What an earlier view left out, or was to repeat, is said by the one that is sent.
-        earlier = (event for event in events if event not in view.events and event.name not in (UNFINISHED, "fallback"))
-        events, calls = (*earlier, *view.events), calls + view.aux_calls
-    return replace(view, events=events, aux_calls=calls)
 
 
 def _manifest(view: View, kept: Sequence[int], length: int) -> tuple[str, ...]:

@@ -27,9 +27,10 @@ Under every strategy: system messages and pins are in view, unchanged and once; 
 for word, last of the user's; tool calls and their results stay together; the view is within its budget, or the session
 ends as `over_budget`; under its trigger a strategy does nothing. Scenarios' `pinned: true` counts where it says so.
 
-Summaries and notes are written by the session's own model, or by `--auxiliary MODEL` (`extractive` needs none). A view
-asks it at most 1 + `retries` times; what is not covered by then stays as far as there is room, and the next view goes
-on. Similarity is measured by `--embedder MODEL`, by default `wordllama`, which is embedded and works offline.
+Summaries and notes are written by the session's own model, or by `--auxiliary MODEL` (`extractive` needs none). A turn
+asks it at most 1 + `retries` times, also in a tool loop, and also where it answers well but not all that is evicted
+fits into so many asks; what is not covered by then stays as far as there is room, and the next turn goes on.
+Similarity is measured by `--embedder MODEL`, by default `wordllama`, which is embedded and works offline.
 """
 
 

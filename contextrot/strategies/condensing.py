@@ -22,6 +22,8 @@ from contextrot.strategies.base import Auxiliary, Event, Request, Size, State, S
 from contextrot.strategies.sizes import in_tokens, refuse_trigger_below_keep, trigger_fault
 from contextrot.strategies.summariser import Brief, Summary, summarise
 
+#: What `retries` means wherever a helper model is asked.
+RETRIES = "asks of the helper model a turn, besides the first: for what one ask cannot hold, and after unusable answers"
 #: Compactions that failed in a row after which the helper model is not asked again in this session.
 STOP_AFTER = 3
 #: A summary smaller than this (tokens) could not say anything; with less room than that none is asked for.
@@ -34,9 +36,10 @@ class Progress:
     """What is summarised so far; the strategy's state.
 
     text: the summary. reach: the first unit that it does not cover. skipped: units below `reach` that it does not cover
-    either, since they had to stay in view when it was written (the current user message of a long tool loop). part:
-    ``[unit, characters]`` when it ends inside an oversized unit. late: indexes of covered messages that stand behind
-    the first message of `reach`. failures: compactions in a row that came to nothing.
+    either, since they had to stay in view when it was written (pins, the current user message of a long tool loop).
+    part: ``[unit, characters]`` when it ends inside an oversized unit. late: indexes of covered messages that stand
+    behind the first message of `reach`. failures: compactions in a row that came to nothing. asks: how often the helper
+    was asked in `turn`, the last one in which it was.
     """
 
     text: str = ""
@@ -45,6 +48,8 @@ class Progress:
     part: tuple[int, int] | None = None
     late: tuple[int, ...] = ()
     failures: int = 0
+    turn: int = -1
+    asks: int = 0
 
     @classmethod
     def read(cls: type[P], state: State) -> P:
@@ -57,6 +62,19 @@ class Progress:
     def write(self) -> State:
         """The JSON form."""
         return {key: _lists(value) for key, value in asdict(self).items()}
+
+    def asks_left(self, request: Request, retries: int) -> int:
+        """How often the helper may still be asked in this turn, of ``1 + retries`` times."""
+        return 1 + retries - (self.asks if self.turn == request.turn else 0)
+
+    def may_ask(self, request: Request, retries: int) -> bool:
+        """Whether the helper may be asked now: it did not fail too often, and the turn has asks left."""
+        return self.failures < STOP_AFTER and self.asks_left(request, retries) > 0
+
+    def after_asking(self: P, request: Request, calls: int) -> P:
+        """With so many more asks in this turn."""
+        before = self.asks if self.turn == request.turn else 0
+        return replace(self, turn=request.turn, asks=before + calls) if calls else self
 
     def pending(self, log: Log) -> Iterator[int]:
         """Units that the summary does not cover, newest first."""
@@ -81,7 +99,9 @@ class Progress:
         """After `summary` covered the first of the `evicted` units; `start` is where the tail that is kept begins."""
         done, rest = evicted[: summary.covered], evicted[summary.covered :]
         reach = next((number for number in rest if number >= self.reach), start)
-        held = {n for n in chain(self.skipped, range(self.reach, reach)) if n in must.recent}
+        passed = chain(self.skipped, range(self.reach, reach))
+        # Pins too: one that is superseded later is conversation again, which nobody has condensed.
+        held = {n for n in passed if n in must.units and log.units[n].kind != "system"}
         skipped = tuple(sorted(held.union(number for number in rest if number < reach)))
         moved = replace(self, text=summary.text, reach=reach, skipped=skipped, part=summary.part, failures=0)
         boundary = moved.boundary(log)
@@ -122,7 +142,7 @@ class Condensing(Strategy):
     keep: Size = Field(default=Size(turns=4), description="recent conversation that stays raw after a compaction")
     max_tokens: int = Field(default=400, ge=SMALLEST, description="the most a summary may take, in tokens")
     role: Literal["user", "system", "assistant"] = Field(default="user", description="role of the summary message")
-    retries: int = Field(default=2, ge=0, le=10, description="how often to ask again after an unusable summary")
+    retries: int = Field(default=2, ge=0, le=10, description=RETRIES)
     prompt: str | None = Field(
         default=None, min_length=1, description="instructions for the summariser, instead of ours"
     )
@@ -178,7 +198,7 @@ class Condensing(Strategy):
     ) -> View:
         events: list[Event] = []
         calls = 0
-        if progress.failures < STOP_AFTER and not self._under_trigger(log, progress, must, request):
+        if progress.may_ask(request, self.retries) and not self._under_trigger(log, progress, must, request):
             before = progress
             progress, asked = await self._compact(log, progress, must, request, auxiliary)
             if asked is not None:
@@ -208,8 +228,10 @@ class Condensing(Strategy):
         evicted = [n for n in chain(progress.skipped, range(progress.reach, tail.start)) if n not in must.units]
         if sum(log.units[number].tokens for number in evicted) <= request.count(self._wrap("")):
             return progress, None  # no summary could be smaller than what it replaces
-        previous = Summary(progress.text, 0, progress.part, 0, ())
-        summary = await summarise(log, evicted, auxiliary, request, self._brief(cap, request), previous)
+        previous = Summary(progress.text, 0, progress.part)
+        asks = progress.asks_left(request, self.retries)
+        summary = await summarise(log, evicted, auxiliary, request, self._brief(cap, request), previous, asks)
+        progress = progress.after_asking(request, summary.calls)
         if summary.rejected:
             return replace(progress, failures=progress.failures + 1), summary
         return progress.advance(log, must, evicted, tail.start, summary), summary

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from pydantic import Field
 
 from contextrot.messages import Message, mentions
-from contextrot.strategies.base import Request, register
+from contextrot.strategies.base import Event, Request, register
 from contextrot.strategies.condensing import SMALLEST, Condensing
-from contextrot.strategies.json_notes import Form, Rejected, Source, dump, one_line
+from contextrot.strategies.json_notes import Folded, Form, Rejected, Source, dump, one_line
 from contextrot.strategies.summariser import Brief
 
 HEADER = "[Memory of the earlier conversation]"
@@ -63,7 +63,7 @@ class DualMemory(Condensing):
     size asked for, within caps for both parts. The core is written anew each time; an entry of the bank is touched by
     its own operations only, so that what was noted once is not paraphrased again. Each entry says where it came from,
     and what it superseded. Over its cap the bank lets go of superseded values first, then of the entries that were
-    not touched for the longest time.
+    not touched for the longest time; an event `memory_evicted` names the keys of both.
     """
 
     type_name = "dual_memory"
@@ -84,7 +84,7 @@ class DualMemory(Condensing):
         def size(memory: _Memory) -> int:
             return request.count(self._wrap(memory.write())) - request.count(self._wrap(""))
 
-        def fold(previous: str, answer: Any, source: Source) -> str:
+        def fold(previous: str, answer: Any, source: Source) -> Folded:
             """The memory after the operations. Raises `Rejected` for a core over its share of the cap."""
             core = one_line(answer["core"])
             taken = size(_Memory(core, {}))
@@ -95,11 +95,11 @@ class DualMemory(Condensing):
                 memory.apply(operation, source)
             while size(memory) - taken > cap - core_cap and memory.let_go():
                 pass
-            return memory.write()
+            return Folded(memory.write(), memory.evicted())
 
         form = Form(SCHEMA, fold, _as_shown)
         prompt = self.prompt or PROMPT
-        return Brief(cap, self.retries, self._wrap, prompt=prompt, purpose="memory", form=form, share=self.ratio)
+        return Brief(cap, self._wrap, prompt=prompt, purpose="memory", form=form, share=self.ratio)
 
     def _wrap(self, text: str) -> Message:
         if not text:
@@ -120,6 +120,8 @@ class _Memory:
     def __init__(self, core: str, bank: Mapping[str, Held]) -> None:
         self.core = core
         self.bank = dict(bank)
+        self._gone: list[str] = []
+        self._former_gone: list[str] = []
 
     @classmethod
     def read(cls, text: str) -> _Memory:
@@ -153,11 +155,21 @@ class _Memory:
         for key, held in self.bank.items():
             if held.superseded:
                 self.bank[key] = held._replace(superseded="")
+                self._former_gone.append(key)
                 return True
         if self.bank:
-            del self.bank[next(iter(self.bank))]
+            oldest = next(iter(self.bank))
+            del self.bank[oldest]
+            self._gone.append(oldest)
             return True
         return False
+
+    def evicted(self) -> tuple[Event, ...]:
+        """What the record says of what was let go: the keys of entries, and of those whose former value went."""
+        former = [key for key in self._former_gone if key in self.bank]
+        if not (self._gone or former):
+            return ()
+        return (Event("memory_evicted", {"keys": self._gone, "former_values_of": former}),)
 
 
 def _as_shown(text: str) -> str:

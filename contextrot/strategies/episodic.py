@@ -12,7 +12,7 @@ from pydantic import Field
 from contextrot.log import Log
 from contextrot.strategies.assemble import Must, assemble, must_keep, newest
 from contextrot.strategies.base import Request, State, Strategy, View, register
-from contextrot.strategies.condensing import SMALLEST, STOP_AFTER, Progress, helper_of
+from contextrot.strategies.condensing import RETRIES, SMALLEST, Progress, helper_of
 from contextrot.strategies.notes import Notes
 from contextrot.strategies.tasks import under_way
 
@@ -47,7 +47,7 @@ class EpisodicTtl(Strategy):
     episode_turns: int = Field(default=5, ge=1, description="turns of an episode, where tasks are not it")
     compress: bool = Field(default=False, description="condense what expires into bullet points by the helper model")
     max_tokens: int = Field(default=400, ge=SMALLEST, description="the most the bullet points may take, in tokens")
-    retries: int = Field(default=2, ge=0, le=10, description="how often to ask again after unusable bullet points")
+    retries: int = Field(default=2, ge=0, le=10, description=RETRIES)
     prompt: str | None = Field(
         default=None, min_length=1, description="instructions for the summariser, instead of ours"
     )
@@ -68,7 +68,7 @@ class EpisodicTtl(Strategy):
         must = must_keep(log, request)
         notes = Notes(HEADER, self.max_tokens, self.retries, self.prompt or PROMPT)
         live = max(self._first_live(log), progress.reach)
-        if progress.failures < STOP_AFTER and not self._fits(
+        if progress.may_ask(request, self.retries) and not self._fits(
             log, progress, must, request, notes.tokens(progress, request)
         ):
             live = self._first_with_room(log, live, must, request, notes.reserve(request))

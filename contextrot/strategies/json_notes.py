@@ -11,13 +11,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from contextrot.checks.json_schema import compile_schema, first_fault
 from contextrot.checks.markdown import only_fence
 from contextrot.checks.reasoning import answer_of
 from contextrot.checks.strict_json import JsonFault, parse
 from contextrot.log import Log
+from contextrot.strategies.base import Event
 
 #: Stands between a prompt and the JSON Schema of the answer. `models/extractive.py` finds the schema by its shape.
 SCHEMA_LEAD = "Answer with one JSON value and nothing else. It has to fit this JSON Schema:"
@@ -35,6 +36,13 @@ class Source:
     units: Sequence[int]
 
 
+class Folded(NamedTuple):
+    """New notes as JSON text, and what the record should say of how they came about."""
+
+    text: str
+    events: tuple[Event, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     """How notes are written down as JSON.
@@ -44,7 +52,7 @@ class Form:
     """
 
     schema: Mapping[str, Any]
-    fold: Callable[[str, Any, Source], str]
+    fold: Callable[[str, Any, Source], Folded]
     show: Callable[[str], str] = str
 
     def request(self) -> str:

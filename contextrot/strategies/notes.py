@@ -46,9 +46,9 @@ class Notes:
         """The notes brought up to date with the units that are `over`: numbers, ascending, not covered so far.
 
         Returns the new progress, events, and calls of the helper model. Nobody is asked when there is too little to
-        condense, no room for notes, or the helper failed too often.
+        condense, no room for notes, no ask left in this turn, or the helper failed too often.
         """
-        if progress.failures >= STOP_AFTER:
+        if not progress.may_ask(request, self.retries):
             return progress, [], 0
         ended = list(over)
         evicted = [number for number in ended if number not in must.units]
@@ -57,9 +57,11 @@ class Notes:
         cap = min(most, request.budget - must.tokens - header)
         if cap < min(SMALLEST, most) or sum(log.units[number].tokens for number in evicted) <= header:
             return progress, [], 0
-        brief = Brief(cap, self.retries, self.wrap, prompt=self.prompt)
-        previous = Summary(progress.text, 0, progress.part, 0, ())
-        summary = await summarise(log, evicted, auxiliary, request, brief, previous)
+        brief = Brief(cap, self.wrap, prompt=self.prompt)
+        previous = Summary(progress.text, 0, progress.part)
+        asks = progress.asks_left(request, self.retries)
+        summary = await summarise(log, evicted, auxiliary, request, brief, previous, asks)
+        progress = progress.after_asking(request, summary.calls)
         events = list(summary.events)
         if summary.rejected:
             failed = replace(progress, failures=progress.failures + 1)
@@ -67,7 +69,8 @@ class Notes:
                 events.append(Event("summariser_stopped", {"after": STOP_AFTER}))
             return failed, events, summary.calls
         now = progress.advance(log, must, evicted, ended[-1] + 1, summary)
-        now = replace(now, skipped=tuple(number for number in now.skipped if number in set(ended)))
+        belonging = set(ended)
+        now = replace(now, skipped=tuple(number for number in now.skipped if number in belonging))
         gone = sum(log.units[number].tokens for number in evicted[: summary.covered])
         before = self.tokens(progress, request) + gone
         sizes = {"tokens_before": before, "tokens_after": self.tokens(now, request)}

@@ -128,7 +128,11 @@ class Overlay(Log):
         """Refused: only the session appends, and to its log."""
         raise TypeError("an overlay of a log is read-only")
 
-    def supersede(self, index: int, statement: str) -> None:
+    def supersede(self, index: int, statement: str, by: str = "") -> None:
+        """Refused, as `append`."""
+        raise TypeError("an overlay of a log is read-only")
+
+    def release(self, index: int, statement: str) -> None:
         """Refused, as `append`."""
         raise TypeError("an overlay of a log is read-only")
 

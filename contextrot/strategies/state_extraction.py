@@ -14,8 +14,8 @@ from contextrot.messages import Message
 from contextrot.outcomes import Status
 from contextrot.strategies.assemble import Made, Must, Tail, assemble, must_keep, newest
 from contextrot.strategies.base import Auxiliary, Event, Request, Size, State, Strategy, View, register
-from contextrot.strategies.condensing import SMALLEST, STOP_AFTER, Progress, helper_of, place_of_past
-from contextrot.strategies.json_notes import Form, Source, dump, validator
+from contextrot.strategies.condensing import RETRIES, SMALLEST, STOP_AFTER, Progress, helper_of, place_of_past
+from contextrot.strategies.json_notes import Folded, Form, Source, dump, validator
 from contextrot.strategies.summariser import Brief, Summary, summarise
 
 HEADER = "[Current state of the task]"
@@ -67,7 +67,7 @@ class StateExtraction(Strategy):
         "open_questions",
     )
     role: Literal["user", "system", "assistant"] = Field(default="user", description="role of the state message")
-    retries: int = Field(default=2, ge=0, le=10, description="how often to ask again after an unusable state")
+    retries: int = Field(default=2, ge=0, le=10, description=RETRIES)
     prompt: str | None = Field(default=None, min_length=1, description="instructions for the helper, instead of ours")
 
     @field_validator("schema_")
@@ -90,7 +90,7 @@ class StateExtraction(Strategy):
         progress = Progress.read(state)
         events: list[Event] = []
         calls = 0
-        due = self._due(log, progress, must, request) if progress.failures < STOP_AFTER else []
+        due = self._due(log, progress, must, request) if progress.may_ask(request, self.retries) else []
         if due:
             progress, asked = await self._extract(log, progress, must, request, auxiliary, due)
             calls = asked.calls
@@ -134,14 +134,15 @@ class StateExtraction(Strategy):
         form = Form(self.schema_ or STATE_SCHEMA, _whole)
         brief = Brief(
             cap,
-            self.retries,
             self._wrap,
             prompt=self.prompt or PROMPT,
             purpose="state",
             form=form,
             must_shrink=False,
         )
-        summary = await summarise(log, due, auxiliary, request, brief, Summary(progress.text, 0, progress.part, 0, ()))
+        asks = progress.asks_left(request, self.retries)
+        summary = await summarise(log, due, auxiliary, request, brief, Summary(progress.text, 0, progress.part), asks)
+        progress = progress.after_asking(request, summary.calls)
         if summary.rejected:
             return replace(progress, failures=progress.failures + 1), summary
         return progress.advance(log, must, due, max(progress.reach, due[-1] + 1), summary), summary
@@ -188,9 +189,9 @@ class StateExtraction(Strategy):
         return Made(message, request.count(message) if text else 0)
 
 
-def _whole(previous: str, answer: Any, source: Source) -> str:
+def _whole(previous: str, answer: Any, source: Source) -> Folded:
     """The answer is the new state."""
-    return dump(answer)
+    return Folded(dump(answer))
 
 
 def _report(now: Progress, asked: Summary) -> Iterator[Event]:

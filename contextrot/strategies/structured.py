@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from contextrot.errors import BudgetError
 from contextrot.log import Log
@@ -16,7 +16,7 @@ from contextrot.outcomes import Status
 from contextrot.strategies.assemble import Must, assemble, must_keep
 from contextrot.strategies.base import Event, Request, State, View, register
 from contextrot.strategies.condensing import Condensing, Past, Progress
-from contextrot.strategies.json_notes import Form, Source, dump, one_line
+from contextrot.strategies.json_notes import Folded, Form, Source, dump, one_line
 from contextrot.strategies.summariser import Brief
 
 HEADER = "[Compaction of the earlier conversation]"
@@ -57,8 +57,8 @@ SCHEMA: dict[str, Any] = {
 }
 #: How many superseded values of one name are kept beside the current one: enough to see where it came from.
 _VALUES_KEPT = 2
-
-
+#: Characters of a superseded statement that are quoted: enough to find it in the goal above.
+_QUOTED = 200
 #: The headings of the parts that code copies; a helper's text must not open one of them.
 _TAGS = re.compile(r"<(/?(?:goal|constraints|handles))>", re.IGNORECASE)
 
@@ -115,8 +115,9 @@ class StructuredCompaction(Condensing):
     """Compaction with a fixed structure, after the fourth article ("a structured carry-forward").
 
     By code, from the log: the goal (the first user message) and the standing rules of all messages that left the view,
-    byte for byte, and every handle of an offloaded payload. They are there whatever the helper model answers, they stay
-    when the notes have to go, and a view without room for goal and rules is a `BudgetError`. By the helper, as a
+    byte for byte, and every handle of an offloaded payload. Where the session superseded something that the goal says,
+    a line below the goal names it and what holds now. They are there whatever the helper model answers, they stay when
+    the notes have to go, and a view without room for goal and rules is a `BudgetError`. By the helper, as a
     schema-checked object that each compaction updates: decisions with reasons, current state, open questions, next
     step. A value that changed keeps its former ones beside it, marked superseded by code.
 
@@ -142,59 +143,61 @@ class StructuredCompaction(Condensing):
         return await self._condensed(log, progress, must, request, auxiliary)
 
     def _brief(self, cap: int, request: Request) -> Brief:
-        def fold(previous: str, answer: Any, source: Source) -> str:
+        def fold(previous: str, answer: Any, source: Source) -> Folded:
             """The new record; superseded values go, oldest names first, where they would break the cap."""
             record = _record(previous, answer)
             empty = request.count(self._wrap(""))
             while request.count(self._wrap(dump(record))) - empty > cap and _forget_oldest(record):
                 pass
-            return dump(record)
+            return Folded(dump(record))
 
         form = Form(SCHEMA, fold, _as_asked)
-        return Brief(cap, self.retries, self._wrap, prompt=self.prompt or PROMPT, purpose="compaction", form=form)
+        return Brief(cap, self._wrap, prompt=self.prompt or PROMPT, purpose="compaction", form=form)
 
     def _wrap(self, text: str) -> Message:
         return Message(self.role, "\n".join((HEADER, *_sections(text))))
 
     def _least(self, log: Log, progress: Progress, must: Must, request: Request) -> int:
-        message = self._record_message("", *_copied(log, progress, lambda number: number not in must.units))
+        message = self._record_message("", _copied(log, progress, lambda number: number not in must.units))
         return request.count(message or self._wrap(""))
 
     def _bare(self, log: Log, progress: Ledger, must: Must, request: Request) -> int:
         """The same without handles: the part that cannot be done without."""
-        goal, rules, _ = _copied(log, progress, lambda number: number not in must.units)
-        message = self._record_message("", goal, rules, [])
+        copied = _copied(log, progress, lambda number: number not in must.units)
+        message = self._record_message("", copied._replace(handles=[]))
         return request.count(message) if message is not None else 0
 
     def _pasts(self, log: Log, progress: Progress, request: Request, hidden: Callable[[int], bool]) -> Iterator[Past]:
-        goal, rules, handles = _copied(log, progress, hidden)
+        copied = _copied(log, progress, hidden)
         events: list[Event] = []
-        for text, held in ((progress.text, handles), ("", handles), ("", [])):
+        bare = copied._replace(handles=[])
+        for text, held in ((progress.text, copied), ("", copied), ("", bare)):
             if progress.text and not text and not events:
                 events.append(Event("summary_left_out", {"tokens": request.count(self._wrap(progress.text))}))
-            if handles and not held:
-                events.append(Event("handles_left_out", {"handles": len(handles)}))
-            message = self._record_message(text, goal, rules, held)
+            if copied.handles and not held.handles:
+                events.append(Event("handles_left_out", {"handles": len(copied.handles)}))
+            message = self._record_message(text, held)
             tokens = request.count(message) if message is not None else 0
             yield Past(message, tokens, bool(text), tuple(events))
 
-    def _record_message(self, text: str, goal: str, rules: Sequence[str], handles: Sequence[str]) -> Message | None:
+    def _record_message(self, text: str, copied: _Copied) -> Message | None:
         """The one message, or None when there is nothing to say."""
-        if not (text or goal or rules or handles):
+        if not (text or any(copied)):
             return None
         lines = [HEADER]
-        if goal:
-            lines += ["<goal>", goal, "</goal>"]
-        if rules:
-            lines += ["<constraints>", *rules, "</constraints>"]
+        if copied.goal:
+            lines += ["<goal>", copied.goal, "</goal>", *copied.outdated]
+        if copied.rules:
+            lines += ["<constraints>", *copied.rules, "</constraints>"]
         lines += _sections(text)
-        if handles:
-            lines += ["<handles>", *handles, "</handles>"]
+        if copied.handles:
+            lines += ["<handles>", *copied.handles, "</handles>"]
         return Message(self.role, "\n".join(lines))
 
     def _over(self, log: Log, progress: Ledger, must: Must, request: Request) -> BudgetError:
-        goal, _, _ = _copied(log, progress, lambda number: number not in must.units)
-        parts = {"goal": request.count(Message("user", goal)) if goal else 0}
+        copied = _copied(log, progress, lambda number: number not in must.units)
+        goal = "\n".join((copied.goal, *copied.outdated))
+        parts = {"goal": request.count(Message("user", goal)) if copied.goal else 0}
         parts["constraints"] = self._bare(log, progress, must, request) - parts["goal"]
         total = must.tokens + sum(parts.values())
         return BudgetError(
@@ -209,10 +212,20 @@ def _said(message: Message) -> str:
     return "\n".join((message.text, *(call.arguments for call in message.tool_calls)))
 
 
-def _copied(log: Log, progress: Progress, hidden: Callable[[int], bool]) -> tuple[str, list[str], list[str]]:
+class _Copied(NamedTuple):
+    """What code copies into the record. outdated: a line for each statement of the goal that was superseded."""
+
+    goal: str
+    outdated: list[str]
+    rules: list[str]
+    handles: list[str]
+
+
+def _copied(log: Log, progress: Progress, hidden: Callable[[int], bool]) -> _Copied:
     """Goal, rules and handles that are not in view by themselves. Each text stands in a view once."""
     assert isinstance(progress, Ledger)
     goal = progress.goal(log) if progress.first >= 0 and hidden(progress.first) else ""
+    outdated = list(_outdated(log, log.units[progress.first].indices[0])) if goal else []
     shown: set[str] = set()
     rules: dict[str, None] = {}
     for index in log.standing:
@@ -226,7 +239,25 @@ def _copied(log: Log, progress: Progress, hidden: Callable[[int], bool]) -> tupl
         else:
             shown.update(entry.standing)
     kept = [text for text in rules if text not in shown and not mentions(goal, text)]
-    return goal, kept, [f"{handle} {words}".strip() for handle, words, unit in progress.handles if hidden(unit)]
+    handles = [f"{handle} {words}".strip() for handle, words, unit in progress.handles if hidden(unit)]
+    return _Copied(goal, outdated, kept, handles)
+
+
+def _outdated(log: Log, index: int) -> Iterator[str]:
+    """For each statement of the message at `index` that holds no longer, which it is and what holds now."""
+    now: dict[str, str] = {}
+    for where, statement, by in log.superseded:
+        if where == index and statement:
+            now[statement] = by
+        else:
+            now = {first: by if latest == statement else latest for first, latest in now.items()}
+    for statement, latest in now.items():
+        if latest != statement:  # a value that came back holds as the goal says it
+            said = _line(statement)
+            said = said if len(said) <= _QUOTED else f"{said[:_QUOTED]} …"
+            yield f'Superseded in this goal: "{said}". ' + (
+                f'Now: "{_line(latest)}"' if latest else "It holds no longer."
+            )
 
 
 def _record(previous: str, answer: Any) -> dict[str, Any]:

@@ -29,7 +29,7 @@ class RollingSummary(Condensing):
     )
 
     def _brief(self, cap: int, request: Request) -> Brief:
-        return Brief(cap, self.retries, self._wrap, self.incremental, self.prompt or DEFAULT_PROMPT)
+        return Brief(cap, self._wrap, self.incremental, self.prompt or DEFAULT_PROMPT)
 
     def _wrap(self, text: str) -> Message:
         return Message(self.role, f"{HEADER}\n{text}")

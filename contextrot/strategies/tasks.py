@@ -19,7 +19,7 @@ from contextrot.messages import Message
 from contextrot.outcomes import Status
 from contextrot.strategies.assemble import Made, Must, Tail, assemble, must_keep, newest
 from contextrot.strategies.base import Request, Size, State, Strategy, View, register
-from contextrot.strategies.condensing import SMALLEST, Progress, helper_of
+from contextrot.strategies.condensing import RETRIES, SMALLEST, Progress, helper_of
 from contextrot.strategies.notes import Notes
 from contextrot.strategies.summariser import DEFAULT_PROMPT
 
@@ -138,7 +138,7 @@ class ResetPerTask(Strategy):
         "Not used with a summary",
     )
     max_tokens: int = Field(default=400, ge=SMALLEST, description="the most the summary may take, in tokens")
-    retries: int = Field(default=2, ge=0, le=10, description="how often to ask again after an unusable summary")
+    retries: int = Field(default=2, ge=0, le=10, description=RETRIES)
     prompt: str | None = Field(
         default=None, min_length=1, description="instructions for the summariser, instead of ours"
     )

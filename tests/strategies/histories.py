@@ -24,7 +24,10 @@ COUNTER = TokenCounter()
 
 @dataclass(frozen=True)
 class Said:
-    """One message of a history, and whether the model is asked right after it."""
+    """One message of a history, and whether the model is asked right after it.
+
+    supersedes: with it the oldest pin or statement before it holds no longer.
+    """
 
     message: Message
     asks: bool
@@ -32,11 +35,13 @@ class Said:
     standing: bool = False
     tags: frozenset[str] = frozenset()
     task: str = ""
+    supersedes: bool = False
 
 
 @st.composite
 def histories(draw: st.DrawFn, max_turns: int = 7) -> list[Said]:
-    """Well-paired histories: system messages, pins, parallel calls, results that come late, long and short texts.
+    """Well-paired histories: system messages, pins, some superseded later, parallel calls, results that come late, long
+    and short texts.
 
     Every text opens with a tag of its own (``tag7z``), so that it can be found wherever it went.
     """
@@ -60,7 +65,8 @@ def histories(draw: st.DrawFn, max_turns: int = 7) -> list[Said]:
     for _ in range(draw(st.integers(1, max_turns))):
         if draw(st.integers(0, 9)) == 0:
             said.append(Said(system(text()), False))
-        said.append(Said(user(text()), True, pin(), standing=draw(st.booleans()), tags=tags()))
+        over = draw(st.integers(0, 4)) == 0
+        said.append(Said(user(text()), True, pin(), standing=draw(st.booleans()), tags=tags(), supersedes=over))
         for _ in range(draw(st.integers(0, 3))):
             ids = [f"c{calls + k}" for k in range(draw(st.integers(1, 3)))]
             calls += len(ids)
@@ -99,7 +105,7 @@ FORMS = {
 class Helper:
     """A summariser whose answer depends on nothing but what it is asked, and a record of the asks.
 
-    mood: good · empty · huge · tool_call · cut · error · flaky (good or empty, by the prompt) · mute_at_first.
+    mood: good · empty · huge · tool_call · cut · refusal · error · flaky (good or empty, by the prompt).
     """
 
     mood: str = "good"
@@ -119,6 +125,8 @@ class Helper:
             return Reply(tool_calls=(ToolCall("s", "x"),), finish_reason="tool_calls")
         if mood == "cut":
             return Reply("so far", finish_reason="length")
+        if mood == "refusal":
+            return Reply("I'm sorry, but I can't help with that.", finish_reason="stop")
         if mood == "good":
             self.taken.append(prompt)
         note = FORMS.get(purpose, "{}").replace("{}", f"n{digest[:3]}")
@@ -150,12 +158,21 @@ class Session:
         self.violation: int | None = None
         self.embedder: Embedder = create_embedder()
 
+    def superseded_by(self, said: Said) -> int | None:
+        """The message that holds no longer with this one."""
+        held = (k for k, entry in enumerate(self.log) if entry.pinned or entry.standing)
+        return next(held, None) if said.supersedes else None
+
     def add(self, said: Said) -> None:
+        oldest = self.superseded_by(said)
         self.turn += said.message.role == "user"
         standing = (f"hold {said.message.text[:8]}",) if said.standing else ()
         self.log.append(
             said.message, turn=self.turn, pinned=said.pinned, standing=standing, tags=said.tags, task=said.task
         )
+        if oldest is not None:
+            for text in (*self.log[oldest].standing, ""):
+                self.log.supersede(oldest, text)
 
     def request(self) -> Request:
         return Request(

@@ -169,3 +169,39 @@ def test_both_caps_hold_and_the_last_operation_stands(
         latest = {o["key"]: " ".join(o["value"].split()) for o in json.loads(last)["operations"] if o["value"].split()}
         gone = {o["key"] for o in json.loads(last)["operations"] if o["op"] == "delete"}
         assert all(latest[key] == held[key] for key in held.keys() & latest.keys() - gone)
+
+
+def test_what_the_bank_lets_go_is_an_event() -> None:
+    first = memory("core", *(("create", f"key{k}", f"value{k} " + "long " * 4) for k in range(6)))
+    second = memory("core", ("update", "key5", "other " * 4), *(("create", f"new{k}", "more " * 6) for k in range(6)))
+    run, compacted = views(first, second, turns=14, bank_max_tokens=120)
+    told = [event for view in compacted[:2] for event in view.events if event.name == "memory_evicted"]
+    bank = set(json.loads(run.state["text"])["bank"])
+    assert told
+    gone = {key for event in told for key in event.detail["keys"]}
+    assert gone
+    assert (gone | bank) >= {f"key{k}" for k in range(5)}
+    assert not gone & {"key5", "new5"}  # the last ones touched
+    for event in told:
+        assert set(event.detail) == {"keys", "former_values_of"}
+
+
+def test_a_former_value_that_had_to_go_is_named_with_its_key() -> None:
+    first = memory("core", ("create", "code", "BLUE-42 " * 8), ("create", "port", "8080 " * 8))
+    second = memory("core", ("update", "code", "TEAL-7 " * 8))
+    _, compacted = views(first, second, turns=14, bank_max_tokens=64)
+    [event] = [event for event in compacted[1].events if event.name == "memory_evicted"]
+    assert event.detail == {"keys": [], "former_values_of": ["code"]}
+    assert "superseded" not in text(compacted[1])
+
+
+def test_a_bank_under_its_cap_tells_of_nothing() -> None:
+    _, compacted = views(memory("core", ("create", "a", "b"), ("delete", "a")), turns=9)
+    assert not any(event.name == "memory_evicted" for view in compacted for event in view.events)
+
+
+def test_a_rejected_memory_lets_nothing_go() -> None:
+    over = memory("core " * 900, *(("create", f"key{k}", "long " * 60) for k in range(20)))
+    run, _ = views(over, turns=6)
+    steps = run.run([Said(assistant("so"), False), Said(user("now"), True)])
+    assert all(event.name != "memory_evicted" for step in steps if step.view for event in step.view.events)

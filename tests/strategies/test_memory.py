@@ -53,8 +53,11 @@ def test_it_sends_what_a_session_of_the_bench_sends(
     session = Session(load_strategy(CONFIGS[name]), window=window, helper=Noting())
     memory = Memory(CONFIGS[name], window, summarizer=notes)
     for said in history:
+        oldest = session.superseded_by(said)
         session.add(said)
         tell(memory, said)
+        if oldest is not None:
+            memory.supersede(oldest)
         if not said.asks:
             continue
         step = session.view()

@@ -137,7 +137,10 @@ def test_what_was_dropped_while_the_helper_failed_is_summarised_later() -> None:
     assert run.state["reach"] == 0
     run.helper.mood = "good"
     run.state["failures"] = 1
-    view = run.view().view
+    again = run.view()  # this turn has used up its asks
+    assert again.view is not None
+    assert (again.asks, again.view.manifest) == (0, failed.manifest)
+    view = run.run([Said(assistant("yes"), False), Said(user("go on"), True)])[0].view
     assert view is not None
     assert "dropped" not in view.manifest.counts()
     for turn in range(1, 5):
@@ -169,12 +172,12 @@ def test_a_unit_larger_than_the_window_is_given_in_parts() -> None:
     log.append(user("now"), turn=2)
     helper = Helper()
     strategy = load_strategy(CONFIG)
-    request = Request(1000, 1000, 2, COUNTER.message, helper)
     state: dict[str, Any] = {}
-    for _ in range(4):  # a view asks three times at most, and the next one goes on from there
+    for turn in range(2, 6):  # a turn asks three times at most, and the next one goes on from there
         before = len(helper.asks)
-        view = asyncio.run(strategy.view(log, state, request))
-        state = view.state
+        for _ in range(2):
+            view = asyncio.run(strategy.view(log, state, Request(1000, 1000, turn, COUNTER.message, helper)))
+            state = view.state
         assert len(helper.asks) - before <= 3
     seen = " ".join(helper.taken)
     assert all(f"item{k}" in seen for k in range(1200))
@@ -214,3 +217,19 @@ def test_a_trigger_and_a_keep_that_only_the_window_makes_comparable() -> None:
     with pytest.raises(ConfigError, match="below keep"):
         asyncio.run(strategy.view(log, {}, Request(4000, 4000, 1, COUNTER.message, Helper())))
     assert asyncio.run(strategy.view(log, {}, Request(900, 900, 1, COUNTER.message, Helper()))).tokens > 0
+
+
+def test_a_pin_that_is_superseded_after_a_compaction_is_not_called_summarised_before_it_is() -> None:
+    run = Session(load_strategy(CONFIG), window=2000)
+    run.run([Said(system("rules"), False), Said(user("canary: the code is BLUE-42"), True, pinned=True)])
+    run.run([Said(assistant("noted"), False), *chat(6)])
+    assert run.state["reach"] > 1
+    assert not any("canary" in ask for ask in run.helper.asks)  # it was in view by itself
+    run.log.supersede(1, "")
+    view = run.run([Said(assistant("ok"), False), Said(user("the code is TEAL-7"), True)])[0].view
+    assert view is not None
+    assert list(view.manifest)[1] is Status.VERBATIM or any("canary" in ask for ask in run.helper.taken)
+    view = run.run([Said(assistant("ok"), False), *chat(8, first=20)])[-1].view
+    assert view is not None
+    assert list(view.manifest)[1] is Status.SUMMARISED
+    assert any("canary" in ask for ask in run.helper.taken)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import pytest
 from histories import COUNTER, Helper, Said, Session, Step, innermost, tasked_histories
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 from contextrot.log import Log
 from contextrot.messages import assistant, user
 from contextrot.outcomes import Status
-from contextrot.strategies import REGISTRY, load_strategy
+from contextrot.strategies import REGISTRY, Strategy, load_strategy
 from contextrot.strategies.condensing import Progress
+from contextrot.strategies.structured import Ledger
 
 #: One or more configurations of every strategy; `test_the_table_is_complete` holds it to the registry.
 CONFIGS = {
@@ -105,7 +107,7 @@ CONFIGS |= {
     for name, raw in CONFIGS.items()
     if name in ("full", "fifo", "pinned", "masking", "rolling", "structured", "dual", "state", "retrieval")
 }
-MOODS = ("good", "empty", "huge", "tool_call", "cut", "error", "flaky")
+MOODS = ("good", "empty", "huge", "tool_call", "cut", "refusal", "error", "flaky")
 WINDOWS = st.sampled_from((60, 150, 400, 900, 4000))
 every_strategy = pytest.mark.parametrize("name", CONFIGS)
 examples = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
@@ -180,20 +182,26 @@ def check_view(log: Log, step: Step) -> None:
 @every_strategy
 @given(history=tasked_histories(), window=WINDOWS, mood=st.sampled_from(MOODS))
 @examples
-def test_a_bad_answer_costs_at_most_the_retries(name: str, history: list[Said], window: int, mood: str) -> None:
+def test_a_turn_costs_at_most_the_retries(name: str, history: list[Said], window: int, mood: str) -> None:
     strategy = load_strategy(CONFIGS[name])
-    retries = getattr(innermost(strategy, {})[0], "retries", -1)
+    asks: Counter[int] = Counter()
     for step in session(name, window, mood).run(history):
+        asks[step.request.turn] += step.asks
         if step.view is None:
             assert step.asks == 0
             continue
         assert step.view.aux_calls == step.asks
-        assert step.asks <= 1 + max(-1, retries)
+    assert max(asks.values()) <= most_asks(strategy)
+
+
+def most_asks(strategy: Strategy) -> int:
+    """What a turn may cost at most, whatever wraps the strategy that asks."""
+    return 1 + getattr(innermost(strategy, {})[0], "retries", -1)
 
 
 @every_strategy
 @given(history=tasked_histories(), other=tasked_histories(), window=WINDOWS)
-@examples
+@settings(examples, max_examples=10)
 def test_two_sessions_interleaved_give_what_they_give_alone(
     name: str, history: list[Said], other: list[Said], window: int
 ) -> None:
@@ -246,9 +254,12 @@ def test_nothing_is_done_under_the_trigger(name: str, history: list[Said]) -> No
 
 
 ROLLING = [name for name in CONFIGS if "rolling" in name]
+CONDENSING = [*ROLLING, *(name for name in CONFIGS if name.startswith(("dual", "state")))]
+NOTING = [*CONDENSING, "structured", "structured-messages", "reset-summary", "episodic-compress"]
+NOTING += ["episodic-tasks-compress"]
 
 
-@pytest.mark.parametrize("name", ROLLING)
+@pytest.mark.parametrize("name", NOTING)
 @given(history=tasked_histories(), window=WINDOWS, mood=st.sampled_from(MOODS))
 @examples
 def test_what_is_summarised_was_seen_and_what_was_not_stays_pending(
@@ -263,13 +274,15 @@ def test_what_is_summarised_was_seen_and_what_was_not_stays_pending(
         if view is None:
             continue
         state = innermost(run.strategy, run.state)[1]
-        pending = set(Progress.read(state).pending(run.log)) | set(run.log.always)
+        progress = Ledger.read(state) if "first" in state else Progress.read(state)
+        pending = set(progress.pending(run.log)) | set(run.log.always)
+        goal = run.log.units[state["first"]].indices[0] if state.get("first", -1) >= 0 else None
         for index, status in enumerate(view.manifest):
             text = run.log[index].message.text.split(" ")[0]
             seen = any(text in prompt for prompt in run.helper.taken)
-            if status is Status.SUMMARISED:
+            if status is Status.SUMMARISED and index != goal:  # the goal is copied, word for word
                 assert seen
-            if not seen:
+            if not seen and name in CONDENSING:
                 assert run.log.unit_of(index) in pending
 
 

@@ -315,3 +315,63 @@ def test_tokens_are_counted_as_sent() -> None:
     view = session(Answers(record(next_step="x"))).run(chat(9))[-1].view
     assert view is not None
     assert view.tokens == sum(map(COUNTER.message, view.messages))
+
+
+FIRST = "Our project code is BLUE-42. Answer in German."
+CODES = ["Our project code is BLUE-42.", "Our project code is TEAL-7.", "Our project code is RUST-9."]
+
+
+def after_changes(*changes: tuple[int, str, str], role: str = "user") -> list[str]:
+    """The lines of the record of a session whose goal states a code, after ``(of which message, old, new)``."""
+    run = Session(load_strategy(CONFIG | {"role": role}), window=2000, helper=Answers(record()))
+    run.add(Said(system("You are an engineer."), False))
+    run.log.append(user(FIRST), turn=1, standing=(CODES[0], "Answer in German."), pinned=False)
+    run.log.append(assistant("Ja."), turn=1)
+    for where, old, new in changes:
+        index = run.log.append(user(f"From now on: {new}"), turn=2, standing=(new,) if new else ())
+        run.log.supersede(1 if where == 0 else index - 2, old, new)
+        run.log.append(assistant("Gut."), turn=2)
+    run.run(chat(5)[3:])
+    view = run.view().view
+    assert view is not None
+    return made(view).text.splitlines()
+
+
+def test_a_superseded_statement_of_the_goal_is_marked_below_it() -> None:
+    lines = after_changes((0, CODES[0], CODES[1]))
+    assert lines[1:5] == [
+        "<goal>",
+        FIRST,  # byte for byte
+        "</goal>",
+        f'Superseded in this goal: "{CODES[0]}". Now: "{CODES[1]}"',
+    ]
+    assert CODES[1] in lines[lines.index("<constraints>") :]
+
+
+def test_the_mark_follows_a_value_through_its_changes() -> None:
+    twice = after_changes((0, CODES[0], CODES[1]), (1, CODES[1], CODES[2]))
+    assert twice[4] == f'Superseded in this goal: "{CODES[0]}". Now: "{CODES[2]}"'
+    back = after_changes((0, CODES[0], CODES[1]), (1, CODES[1], CODES[0]))
+    assert not any("Superseded" in line for line in back)
+    gone = after_changes((0, CODES[0], ""))
+    assert gone[4] == f'Superseded in this goal: "{CODES[0]}". It holds no longer.'
+
+
+def test_a_goal_of_which_nothing_was_superseded_has_no_mark() -> None:
+    assert not any("Superseded" in line for line in after_changes())
+
+
+def test_a_new_statement_cannot_close_the_part_it_stands_in() -> None:
+    lines = after_changes((0, CODES[0], "The code is\n<constraints>\nPush to main."))
+    assert lines[4].endswith('Now: "The code is [constraints] Push to main."')
+
+
+def test_a_goal_in_view_has_no_record_and_no_mark() -> None:
+    run = Session(load_strategy(CONFIG), window=2000, helper=Answers(record()))
+    run.log.append(user(CODES[0]), turn=1, standing=(CODES[0],))
+    run.log.append(assistant("Noted."), turn=1)
+    run.log.append(user(CODES[1]), turn=2, standing=(CODES[1],))
+    run.log.supersede(0, CODES[0], CODES[1])
+    view = run.view().view
+    assert view is not None
+    assert [message.text for message in view.messages] == [CODES[0], "Noted.", CODES[1]]
