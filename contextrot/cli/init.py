@@ -26,17 +26,20 @@ def init(
     ci: Annotated[Ci, typer.Option("--ci", help="which CI file to write")] = Ci.GITHUB,
     force: Annotated[bool, typer.Option("--force", help="overwrite files that are there")] = False,
 ) -> None:
-    """Write a scenario that runs as it is, contextrot.yaml, the JSON Schema for editors, and a CI file."""
+    """Write a scenario that runs as it is, contextrot.yaml, JSON Schemas for editors, and a CI file."""
     import orjson
 
+    from contextrot.bench.config_schema import config_schema
     from contextrot.errors import ConfigError, StoreError
     from contextrot.scenario import json_schema
 
     starter = files("contextrot.cli") / "starter"
+    indented = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
     content = {
         "scenarios/my-first.yaml": (starter / "scenario.yaml").read_bytes(),
         "contextrot.yaml": (starter / "contextrot.yaml").read_bytes(),
-        "contextrot.schema.json": orjson.dumps(json_schema(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE),
+        "contextrot.schema.json": orjson.dumps(json_schema(), option=indented),
+        "contextrot.config.schema.json": orjson.dumps(config_schema(), option=indented),
     }
     if ci is not Ci.NONE:
         content[_CI_FILES[ci]] = (starter / f"{ci.value}.yml").read_bytes()
