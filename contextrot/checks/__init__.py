@@ -11,10 +11,22 @@ from typing import Annotated, Any, Union
 from pydantic import Field
 
 # Importing a family registers its checks.
-from contextrot.checks import abstain, form, json_check, markdown, recall, text, tools  # noqa: F401
+from contextrot.checks import (  # noqa: F401
+    abstain,
+    composite,
+    form,
+    json_check,
+    judge,
+    language,
+    markdown,
+    python_check,
+    recall,
+    text,
+    tools,
+)
 from contextrot.checks.base import REGISTRY, Check, Facts, FactState
-from contextrot.checks.grading import grade, read_facts
-from contextrot.checks.loading import CheckInfo, Parameter, describe, load_check
+from contextrot.checks.grading import grade, open_question, read_facts
+from contextrot.checks.loading import CHECK_MARK, CheckInfo, Parameter, describe, load_check
 from contextrot.errors import ConfigError
 from contextrot.messages import Reply
 from contextrot.outcomes import Verdict
@@ -31,6 +43,7 @@ __all__ = [
     "describe",
     "grade",
     "load_check",
+    "open_question",
 ]
 
 #: the pydantic union of every registered check, told apart by `type`
@@ -63,11 +76,24 @@ def _read_reply(raw: Any) -> Reply:
 
 
 def check_schema() -> dict[str, Any]:
-    """The JSON Schema of a check as written in YAML: one alternative per registered type, `type` required."""
+    """The JSON Schema of a check as written in YAML: one alternative per registered type, `type` required.
+
+    Checks inside checks refer to `#/$defs/check`, which is there.
+    """
     definitions: dict[str, Any] = {}
     for name, cls in sorted(REGISTRY.items()):
         schema = cls.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
         definitions.update(schema.pop("$defs", {}))
         schema["required"] = ["type", *(key for key in schema.get("required", ()) if key != "type")]
-        definitions[f"check_{name}"] = schema
-    return {"oneOf": [{"$ref": f"#/$defs/check_{name}"} for name in sorted(REGISTRY)], "$defs": definitions}
+        definitions[f"check_{name}"] = _with_references(schema)
+    choice = {"oneOf": [{"$ref": f"#/$defs/check_{name}"} for name in sorted(REGISTRY)]}
+    return {**choice, "$defs": {**definitions, "check": choice}}
+
+
+def _with_references(schema: Any) -> Any:
+    """The schema with a reference wherever any check may stand."""
+    if isinstance(schema, Mapping):
+        if schema.items() >= CHECK_MARK.items():
+            return {"$ref": "#/$defs/check"} | {key: value for key, value in schema.items() if key not in CHECK_MARK}
+        return {key: _with_references(value) for key, value in schema.items()}
+    return [_with_references(value) for value in schema] if isinstance(schema, list) else schema

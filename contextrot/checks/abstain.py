@@ -34,7 +34,8 @@ _CONDITION = re.compile(
 _ONCE_TOLD = re.compile(r"\W*(?:if|once|when|whenever|as soon as|after|until|unless) (?:you|that|it|the|your|this)\b")
 _WANTS = re.compile(r"\b(?:what|where|which|how|who|whom|when|tell|share|provide|give|send|let me know)\b")
 _OFFER = re.compile(
-    r"\W*(?:(?:and|but|so|then|or|in the meantime|otherwise|however)[,\s]+)*(?:please|let me|let's|"
+    r"\W*(?:(?:and|but|so|then|or|in the meantime|otherwise|however)[,\s]+)*(?:please|let me|"
+    r"let's(?! (?:assume|say|use|go with|take|set|stick with|put|call it)\b)|"
     r"feel free|happy to|i(?:'d| would) be (?:happy|glad)|i(?:'m| am) (?:happy|here|ready|glad|sorry|"
     r"afraid|an?\b)|"
     r"i(?:'ll| will| can| could| would|'d)(?! (?:assume|use|go with|send|put|say|guess|ship|set|take|"
@@ -42,14 +43,17 @@ _OFFER = re.compile(
     r"try|check|tell|share|provide|give|send|sorry|thanks?|thank you|sure|of course|certainly|"
     r"great question|good question|that(?:'s| is) (?:a )?(?:good|great|fine|ok))\b"
 )
-_DENIES = re.compile(r"\b(?:is|was|are|were|'s|it|be)(?:\s*n't| not)\b|\b(?:not|never|no)\b")
+_DENIES = re.compile(
+    r"\b(?:is|was|are|were|'s|it|be)(?:\s*n't| not)\b|\b(?:not|never|no|nicht|nie|kein\w*|pas|jamais|aucune?|não|niet|"
+    r"geen)\b"
+)
 _ELSEWHERE = re.compile(
     r"\b(?:only (?:that|know|have your|told me|mentioned|about|the|your)|apart from|other than|except|"
     r"aside from|besides|what i (?:do )?(?:know|have)|so far (?:you|we)|we(?:'ve|"
     r" have)? (?:only )?(?:talked|discussed|spoken|covered|been))\b"
 )
 _ACTED = re.compile(
-    r"\b(?:i(?:'ve| have|'ll| will|'d| would)?|we(?:'ve| have|'ll| will)?)(?: just| already| now| then|"
+    r"\b(?:let's|i(?:'ve| have|'ll| will|'d| would)?|we(?:'ve| have|'ll| will)?)(?: just| already| now| then|"
     r" also| simply)* (?:used|use|assumed?|assume|assuming|put|chose|went with|go with|sent|send|set|"
     r"ship(?:ped)?|deliver(?:ed)?|booked?|took|take|guess(?:ed)?|default(?:ed)?(?: to)?|filled|entered|"
     r"say|recall|remember|believe|think|found|find|see|have|got|stored|saved)\b"
@@ -63,7 +67,8 @@ _ATTRIBUTED = re.compile(
 _IS = re.compile(
     r"\b(?P<subject>your|the|our|my|its?|that|this|he|she|they|[\w'-]+)\b[^:?!]{0,80}?(?:\b(?:is|are|was|"
     r"were|will be|would be|should be|must be|might be|may be|could be|seems to be|appears to be|remains?|"
-    r"stays?|equals?|reads?|lives? (?:at|in)|says)\b|'s\b|[:=])\s*(?P<rest>.+)",
+    r"stays?|equals?|reads?|lives? (?:at|in)|says|"
+    r"ist|sind|war|lautet|beträgt|est|sont|était|es|son|era|è|é|são)\b|'s\b|[:=])\s*(?P<rest>.+)",
     re.S,
 )
 _GENERIC = re.compile(
@@ -81,6 +86,9 @@ _GENERIC = re.compile(
 _SPECIFIC = re.compile(
     r"\d|[\"“][^\"”]{2,}[\"”]|(?<=[\w,] )(?!I\b|I'|AI\b|JSON\b|OK\b|ID\b)[^\W\d_a-z][\w'-]+|[\w.]+@[\w.]+"
 )
+#: German writes every noun with a capital; there only digits, quotations and addresses are sure to be specific
+_GERMAN = re.compile(r"\b(?:der|die|das|ist|eine?|nicht|und|ich|du|mir|bitte|es|für|mit|wir|haben|sind)\b")
+_SPECIFIC_IN_GERMAN = re.compile(r"\d|[\"“][^\"”]{2,}[\"”]|[\w.]+@[\w.]+")
 _EMPTY_FIELD = re.compile(r"[\w ]{1,60}:\s*(?:[—?-]\s*)*\Z")
 _LISTS = re.compile(r"\b(?:following|these|list|details)\b")
 _BUT = re.compile(r"\W*(?:but|however|though|although|yet|and)\b")
@@ -147,7 +155,7 @@ def _grade_prose(text: Page, facts: Facts) -> Verdict:
                     claim = claim or before  # "The Ritz, though I'm not sure"
                 if claim and claim == first and _contrasts(folded, claim):
                     claim = ""  # "Your name is Sam, but I have no address": the admission is the answer
-            elif question and not supposed and _SPECIFIC.search(clause) and not _WANTS.search(folded):
+            elif question and not supposed and _specific(clause) and not _WANTS.search(folded):
                 guess = guess or clause
             elif asks(folded) or question:
                 asked = asked or (clause if asks(folded) else "")
@@ -182,7 +190,7 @@ def _claims(clause: str, folded: str, *, whole: bool) -> bool:
     """True when a piece that is neither an admission nor a question states something as the answer."""
     if _CONDITION.match(folded) or _OFFER.match(folded) or _ELSEWHERE.search(folded):
         return False
-    specific = _SPECIFIC.search(clause) is not None
+    specific = _specific(clause)
     if _ACTED.search(folded) or _ATTRIBUTED.search(folded):
         return specific and not _DENIES.search(folded)
     states = _IS.search(clause[:300])
@@ -190,11 +198,17 @@ def _claims(clause: str, folded: str, *, whole: bool) -> bool:
         rest = states["rest"]
         if _DENIES.search(folded):
             return False
-        if _SPECIFIC.search("is " + rest):
+        if _specific(clause if _GERMAN.search(folded) else "is " + rest):
             return True
         subject = re.search(r"\b(?:your|the|it|it's|that)\b", folded)
         return subject is not None and not _GENERIC.match(rest.casefold()) and len(rest.split()) <= 6
     return whole and specific and len(clause.split()) <= 8 and _FRAGMENT.match(clause) is not None
+
+
+def _specific(text: str) -> bool:
+    """True when the text has a number, a name, a quotation or an address in it."""
+    pattern = _SPECIFIC_IN_GERMAN if _GERMAN.search(text.casefold()) else _SPECIFIC
+    return pattern.search(text) is not None
 
 
 def _after_colon(clause: str) -> str:

@@ -6,7 +6,7 @@ follow from it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
@@ -18,10 +18,14 @@ from contextrot.outcomes import Outcome, Verdict
 
 @dataclass(frozen=True, slots=True)
 class FactState:
-    """What is true of a fact when a probe is asked: its value now, and the values it replaced, oldest first."""
+    """What is true of a fact when a probe is asked: its value now, and the values it replaced, oldest first.
+
+    `near` are values that belong to something else said so far (a scenario's distractors): giving one is a mix-up.
+    """
 
     value: str
     superseded: tuple[str, ...] = ()
+    near: tuple[str, ...] = ()
 
 
 Facts = Mapping[str, FactState]
@@ -33,16 +37,70 @@ class Check(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
     #: the word users write in `type:`
     type_name: ClassVar[str] = ""
-    #: True when a reply without text but with tool calls is what the check looks at
-    reads_tool_calls: ClassVar[bool] = False
+    #: True for a type of check that looks at the tool calls of a reply
+    looks_at_tool_calls: ClassVar[bool] = False
+
+    @property
+    def reads_tool_calls(self) -> bool:
+        """True when a reply without text but with tool calls is what the check looks at."""
+        return self.looks_at_tool_calls
 
     def grade(self, reply: Reply, facts: Facts) -> Verdict:
         """The verdict on a finished reply that has something to read. Pure: no I/O, no clock, no randomness."""
         raise NotImplementedError
 
+    @property
+    def kind(self) -> str:
+        """What the check is called in reasons and tables: its type."""
+        return self.type_name
+
     def fact_ids(self) -> tuple[str, ...]:
         """Ids of the facts this check looks up; the loader proves that they exist."""
         return ()
+
+    def parts(self) -> tuple[Check, ...]:
+        """The checks this one is made of; none for most."""
+        return ()
+
+    def leaves(self) -> Iterator[Check]:
+        """The checks at the bottom, which are made of no others; this one, if it is one of them."""
+        parts = self.parts()
+        for part in parts:
+            yield from part.leaves()
+        if not parts:
+            yield self
+
+    def resolve(self, answers: Mapping[Check, Verdict]) -> Check:
+        """This check with an answer in the place of every question that has one.
+
+        What a pure function cannot settle (a judge's opinion) is asked before grading; `answers` holds what came back.
+        """
+        return Settled(of=self.type_name, verdict=answers[self]) if self.asks and self in answers else self
+
+    def open_question(self, reply: Reply, facts: Facts) -> Check | None:
+        """The part that has to be asked about for the verdict on this reply, if the rest does not decide it already."""
+        return self if self.asks else None
+
+    #: True for a check that somebody has to be asked about; `open_question` and `resolve` deal with it
+    asks: ClassVar[bool] = False
+
+
+class Settled(Check):
+    """A verdict that was reached before grading, in the place of the check it is about. Users cannot write one."""
+
+    type_name = "settled"
+    looks_at_tool_calls = True
+    of: str
+    verdict: Verdict
+
+    @property
+    def kind(self) -> str:
+        """The type of the check it stands for."""
+        return self.of
+
+    def grade(self, reply: Reply, facts: Facts) -> Verdict:
+        """The verdict."""
+        return self.verdict
 
 
 REGISTRY: dict[str, type[Check]] = {}

@@ -27,6 +27,7 @@ _TITLES = frozenset([
     "vs", "e.g", "i.e", "cf", "ph.d", "bzw", "z.b", "d.h",
 ])  # fmt: skip
 _BEFORE_NUMBERS = frozenset(["no", "nos", "fig", "eq", "vol", "p", "pp", "ch", "sec", "art", "ca", "approx", "nr"])
+_OPEN_ENDED = frozenset(["etc", "incl", "excl", "resp", "max", "min", "est", "dept", "jan", "feb", "aug", "dec"])
 _ACRONYM = regex.compile(r"(?:\p{Lu}\.)*+\p{Lu}")
 #: words that begin sentences more often than they follow an acronym or initial ("in the U.S. It", "the U.S. Senate")
 _STARTERS = frozenset([
@@ -48,7 +49,9 @@ def sentences(text: str) -> int:
 
     A dot ends none after an abbreviation or initial, within a number or name, or before a small letter.
     """
-    return sum(_sentences_of(block) for block in _blocks(text))
+    # A writer who uses no capitals begins sentences with small letters too.
+    plain = text == text.lower()
+    return sum(_sentences_of(block, plain) for block in _blocks(text))
 
 
 def _blocks(text: str) -> list[str]:
@@ -63,11 +66,11 @@ def _blocks(text: str) -> list[str]:
     return [" ".join(block).strip() for block in blocks]
 
 
-def _sentences_of(block: str) -> int:
+def _sentences_of(block: str, uncapitalised: bool = False) -> int:
     count, start = 0, 0
     for end in _ENDS.finditer(block):
         following = block[end.end() : end.end() + 24].lstrip()
-        if following and _runs_on(block, start, end, following):
+        if following and _runs_on(block, start, end, following, uncapitalised):
             continue
         if _HAS_WORD.search(block, start, end.start()):
             count += 1
@@ -75,12 +78,12 @@ def _sentences_of(block: str) -> int:
     return count + bool(_HAS_WORD.search(block, start))
 
 
-def _runs_on(block: str, start: int, end: regex.Match[str], following: str) -> bool:
+def _runs_on(block: str, start: int, end: regex.Match[str], following: str, uncapitalised: bool) -> bool:
     """True when the sign does not end its sentence."""
     if end["sign"][0] in "。！？":
         return False
     following = following.lstrip(_OPENING)
-    if following[:1].islower():
+    if following[:1].islower() and not (uncapitalised and _stops(block, end)):
         return True
     if end["sign"] != ".":
         return False
@@ -98,6 +101,13 @@ def _runs_on(block: str, start: int, end: regex.Match[str], following: str) -> b
         and following[:1].isupper()
         and not (next_word and next_word.group().casefold() in _STARTERS)
     )
+
+
+def _stops(block: str, end: regex.Match[str]) -> bool:
+    """True for a sign that ends a sentence where capitals tell nothing: no ellipsis, abbreviation, quoted question."""
+    word = (block[max(0, end.start() - 20) : end.start()].split() or [""])[-1].lstrip(_OPENING)
+    short = word in _TITLES or word in _BEFORE_NUMBERS or word in _OPEN_ENDED or len(word) == 1
+    return not end["after"] and end["sign"] not in ("..", "...", "…") and not (end["sign"] == "." and short)
 
 
 def bullets(text: str) -> int:

@@ -24,7 +24,9 @@ _DATES = regex.compile(
     r"(?<!\d)\d{1,4}([./-])\d{1,2}\1\d{1,4}(?!\d)|(?<!\d)\d{1,2}:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?!\d)"
 )
 _LABELS = regex.compile(
-    r"\b(?:version|release|section|chapter|figure|fig|table|step|appendix|article|item|equation|eq|rev|build|v|§)"
+    r"\b(?:version|release|python|java|php|ruby|rust|node(?:\.js)?|django|rails|postgres(?:ql)?|mysql|ubuntu|debian|"
+    r"fedora|ios|macos|android|kubernetes|chrome|firefox|tls|http|usb|claude|gemini|llama|qwen|section|chapter|figure|"
+    r"fig|table|step|appendix|article|item|equation|eq|rev|build|v|§)"
     r"\.?\s{0,2}\d++(?:\.\d++)*+|§\s{0,2}\d++(?:\.\d++)*+",
     regex.I,
 )

@@ -12,14 +12,19 @@ from typing import Any
 
 import orjson
 
-from contextrot.checks.base import Check, Facts
+from contextrot.checks.base import Check, Facts, fail, passed
 from contextrot.checks.grading import grade
 from contextrot.checks.instances import Instance, matching
+from contextrot.checks.judge import Judge
+from contextrot.checks.language_examples import NOTED
 from contextrot.messages import Reply, ToolCall
-from contextrot.outcomes import Outcome
+from contextrot.outcomes import Outcome, Verdict
 
 #: Replies tried before giving up; each is graded by every check.
 _TRIES = 400
+#: Ways to satisfy checks made of checks that are tried, each with at least so many replies.
+_WAYS = 24
+_FEWEST_TRIES = 60
 #: No two share a word that a rule might forbid.
 _PLAIN = (
     "Noted.",
@@ -41,20 +46,49 @@ def example_reply(check: Check, facts: Facts, good: bool) -> Reply | None:
 
 def example_for(wanted: Wanted, facts: Facts) -> Reply | None:
     """One reply that passes every check marked True and fails every one marked False; None when none could be built."""
-    for reply in islice(_candidates(wanted, facts), _TRIES):
-        if all(_graded(check, reply, facts) == good for check, good in wanted):
-            return reply
+    combined = list(islice(product(*(list(_ways(check, good)) for check, good in wanted)), _WAYS))
+    for ways in combined:
+        leaves = [leaf for way in ways for leaf in way]
+        for reply in islice(_candidates(leaves, facts), max(_FEWEST_TRIES, _TRIES // len(combined))):
+            if all(_graded(check, reply, facts) == good for check, good in wanted):
+                return reply
     return None
 
 
+def _ways(check: Check, good: bool) -> Iterator[list[tuple[Check, bool]]]:
+    """What the checks at the bottom have to say for the whole to pass (`good`) or fail: one list a way to get there."""
+    if not check.parts():
+        yield [(check, good)]
+    elif check.type_name == "not":
+        yield from _ways(check.parts()[0], not good)
+    elif (check.type_name == "all_of") == good:
+        for ways in islice(product(*(list(_ways(part, good)) for part in check.parts())), _WAYS):
+            yield [leaf for way in ways for leaf in way]
+    else:  # one part decides
+        parts = check.parts()
+        if not good:  # what was lost keeps nothing, so all parts break first, then each alone
+            for ways in islice(product(*(list(_ways(part, good)) for part in parts)), 1):
+                yield [leaf for way in ways for leaf in way]
+        for place, part in enumerate(parts):
+            others = [list(_ways(other, not good)) for k, other in enumerate(parts) if k != place]
+            for way in islice(_ways(part, good), _WAYS):
+                for rest in islice(product(*others), 1):
+                    yield way + [leaf for other in rest for leaf in other]
+                yield way
+
+
 def _graded(check: Check, reply: Reply, facts: Facts) -> bool | None:
-    """True for pass, False for fail, None for every other outcome."""
-    return {Outcome.PASS: True, Outcome.FAIL: False}.get(grade(check, reply, facts).outcome)
+    """True for pass, False for fail, None for every other outcome. A judge is taken to know the example made for it."""
+    answers: dict[Check, Verdict] = {
+        leaf: passed() if leaf.kept in reply.text else fail("") for leaf in check.leaves() if isinstance(leaf, Judge)
+    }
+    return {Outcome.PASS: True, Outcome.FAIL: False}.get(grade(check.resolve(answers), reply, facts).outcome)
 
 
 def _candidates(wanted: Wanted, facts: Facts) -> Iterator[Reply]:
     parts = [(check.type_name, _parameters(check), good) for check, good in wanted]
     saying = [list(_said(kind, given, good, facts)) for kind, given, good in parts]
+    saying += [[check.kept if good else check.broken] for check, good in wanted if isinstance(check, Judge)]
     shaping = [
         list(_shapes(kind, given, good)) for kind, given, good in sorted(parts, key=lambda part: _ORDER.get(part[0], 0))
     ]
@@ -98,7 +132,8 @@ def _said(kind: str, given: dict[str, Any], good: bool, facts: Facts) -> Iterato
     if kind == "recall":
         yield from _recalled(given, good, facts)
     elif kind == "recall_list":
-        values = _texts(given.get("values"))
+        told = [facts[name].value for name in _texts(given.get("facts")) if name in facts]
+        values = [*_texts(given.get("values")), *told]
         shown = values if good else values[:-1]
         yield "; ".join(shown) + "." if shown else _PLAIN[0]
     elif kind == "abstain":
@@ -119,6 +154,14 @@ def _said(kind: str, given: dict[str, Any], good: bool, facts: Facts) -> Iterato
         yield from _keywords(given, good)
     elif kind == "regex":
         yield from _regex(given, good)
+    elif kind == "language":
+        code = str(given.get("is"))
+        yield from [NOTED[code]] if good and code in NOTED else []
+        if not good:
+            yield NOTED["de" if code == "en" else "en"]
+    elif kind == "python":
+        own = given.get("passes" if good else "fails")
+        yield from [str(own)] if own else ("", *_PLAIN, "yes", "42", "# Noted\n\n- one\n- two")
 
 
 def _recalled(given: dict[str, Any], good: bool, facts: Facts) -> Iterator[str]:

@@ -19,6 +19,8 @@ FILTERED = frozenset((
     "spii", "guardrail_intervened",
 ))  # fmt: skip
 TRUNCATED = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"})
+#: how the reason for the failure of a refusal begins
+REFUSED = "the model refused"
 #: characters that show nothing and that `str.strip` keeps
 _INVISIBLE = "\u200b\u200c\u200d\u2060\ufeff\u00ad"
 
@@ -30,13 +32,30 @@ def grade(check: Check, reply: Reply, facts: Facts | None = None) -> Verdict:
     `fail`. Reasoning at the start of the reply is not part of it. A reply that only calls tools has nothing for a check
     on text to read: `not_exercised`.
     """
+    ready = _ready(check, reply)
+    if isinstance(ready, Verdict):
+        return ready
+    verdict = check.grade(ready, facts or {})
+    if verdict.outcome is Outcome.FAIL and not verdict.reason.startswith(REFUSED) and declines(ready):
+        return replace(verdict, reason=f"{REFUSED}: {verdict.reason}")
+    return verdict
+
+
+def open_question(check: Check, reply: Reply, facts: Facts | None = None) -> Check | None:
+    """What has to be asked before this reply can be graded: a judge whose opinion decides; None: nothing is open."""
+    ready = _ready(check, reply)
+    return None if isinstance(ready, Verdict) else check.open_question(ready, facts or {})
+
+
+def _ready(check: Check, reply: Reply) -> Verdict | Reply:
+    """The reply as a check reads it, or the verdict where there is nothing to read."""
     finish = (reply.finish_reason or "").lower()
     if finish in FILTERED:
         return Verdict(Outcome.FILTERED, f"the provider withheld the reply (finish reason {finish})")
     if finish in TRUNCATED:
         return Verdict(Outcome.TRUNCATED, f"the reply was cut off (finish reason {finish})", reply.text[-80:])
     if reply.refusal or finish == "refusal":
-        return fail("the model refused to answer", reply.refusal or reply.text)
+        return fail(f"{REFUSED} to answer", reply.refusal or reply.text)
 
     answer = answer_of(reply.text)
     shown = is_shown(answer or "")
@@ -46,12 +65,12 @@ def grade(check: Check, reply: Reply, facts: Facts | None = None) -> Verdict:
     if not shown and not check.reads_tool_calls:
         return Verdict(Outcome.NOT_EXERCISED, "the reply only calls tools; there is no text to check")
 
-    if reply.content != (answer or ""):
-        reply = replace(reply, content=answer or "")
-    verdict = check.grade(reply, facts or {})
-    if verdict.outcome is Outcome.FAIL and not reply.tool_calls and is_refusal(reply.text):
-        return replace(verdict, reason=f"the model refused: {verdict.reason}")
-    return verdict
+    return replace(reply, content=answer or "") if reply.content != (answer or "") else reply
+
+
+def declines(reply: Reply) -> bool:
+    """True for a reply that declines the request and does nothing else."""
+    return not reply.tool_calls and is_refusal(reply.text)
 
 
 def is_shown(text: str) -> bool:
@@ -60,7 +79,7 @@ def is_shown(text: str) -> bool:
 
 
 def read_facts(raw: Mapping[str, Any]) -> dict[str, FactState]:
-    """Facts as users hand them to `contextrot.check`: a value each, or ``{value, superseded: [...]}``."""
+    """Facts as users hand them to `contextrot.check`: a value each, or ``{value, superseded, near}``."""
     facts: dict[str, FactState] = {}
     for name, given in raw.items():
         if isinstance(given, FactState):
@@ -68,8 +87,12 @@ def read_facts(raw: Mapping[str, Any]) -> dict[str, FactState]:
         elif isinstance(given, str):
             facts[name] = FactState(given)
         elif isinstance(given, Mapping) and isinstance(given.get("value"), str):
-            old = given.get("superseded") or ()
-            facts[name] = FactState(given["value"], (old,) if isinstance(old, str) else tuple(map(str, old)))
+            old, near = (given.get(key) or () for key in ("superseded", "near"))
+            facts[name] = FactState(given["value"], *map(_texts, (old, near)))
         else:
             raise ConfigError(f"the fact `{name}` must be text or {{value, superseded}}, not {given!r:.80}")
     return facts
+
+
+def _texts(given: Any) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(map(str, given))

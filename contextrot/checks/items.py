@@ -37,7 +37,8 @@ _DONE = (
 )
 _CLOSED_LEFT = re.compile(
     r"\b(?:(?:no longer|don't|do not|doesn't|does not|didn't|did not|won't|never) (?:need|have|want|"
-    r"ask(?:ed)?|intend|plan)(?: (?:me|us|you|to|for))*|no need (?:for (?:you|me|us) )?to|"
+    r"ask(?:ed)?|intend|plan)(?: (?:me|us|you|to|for))*|"
+    r"no need (?:for (?:you|me|us) )?to|no need (?:for|of)|"
     r"needn't|need not|not (?:have|need|necessary|required) to|except(?: for)?|apart from|aside from|"
     r"other than|but not|rather than|instead of|cancel(?:l?ed)?|skip(?:ped)?|dropped|forget about|without|no|"
     rf"done with|(?:don't|do not|not)|already {_DONE})[\s:\"']*(?:the |a )?\Z"
@@ -47,9 +48,10 @@ _CLOSED_RIGHT = re.compile(
     rf"got)\s+)(?:(?:already|now|all|both|since|just|been|marked|as|currently)\s+)*(?:{_DONE}(?!\s+(?:by|"
     rf"before|until|when|if)\b)(?![^\W_])|[✓✔✅☑])"
     r"|[\"')\]]*\s*(?:isn't|aren't|is not|are not|wasn't)\s+(?:needed|necessary|required|open|on (?:the|your) list)"
-    r"|\s*[✓✔✅☑]|[\"')\]]*\s*(?:is|are)\s+(?:already\s+)?(?:behind|out of the way)"
+    r"|[\"')\]]*\s*(?:is|are)\s+(?:already\s+)?(?:behind|out of the way)"
 )
 _TICKED = re.compile(r"(?:\[x\]|[✓✔✅☑🗹])\s*\Z")
+_TICKED_RIGHT = re.compile(r"[\"')\]]*\s*[✓✔✅☑]")
 _HEADING = re.compile(
     r"(?:^|(?<=[.;\n]))[\s>#*\-•]*(?:(?:the )?(?:items? |tasks? |already |all |what(?:'s| is) )*)(?:"
     rf"(?P<open>(?:still )?(?:open|to-?do|to do|remaining|pending|outstanding|left(?: to do| over)?|next|"
@@ -92,7 +94,10 @@ class _Words:
         starts = self.places.get(wanted[0], [])
         half = 500
         starts = starts if len(starts) <= 2 * half else starts[:half] + starts[-half:]
-        return [m for start in starts if (m := self._at(start, wanted)) is not None]
+        found = [m for start in starts if (m := self._at(start, wanted)) is not None]
+        if found or len(wanted) < 3:  # of two words the order may be what is meant: "call Dana", "Dana's call"
+            return found
+        return [m for start in starts if (m := self._around(start, wanted)) is not None]
 
     def _at(self, start: int, wanted: Sequence[str]) -> Mention | None:
         at = start
@@ -104,6 +109,18 @@ class _Words:
             else:
                 return None
         return Mention(self.spans[start][0], self.spans[at][1])
+
+    def _around(self, start: int, wanted: Sequence[str]) -> Mention | None:
+        """The wanted words in any order around one of them, with at most one other content word among them."""
+        reach = len(wanted)
+        for low in range(max(0, start - reach), start + 1):
+            for length in (len(wanted), len(wanted) + 1):
+                inside = self.stems[low : low + length]
+                if low + len(inside) > start and all(inside.count(stem) >= wanted.count(stem) for stem in wanted):
+                    begin, end = self.spans[low][0], self.spans[low + len(inside) - 1][1]
+                    if not re.search(r"[.,;:!?()—\n]|\b(?:or|not)\b", self.text[begin:end]):
+                        return Mention(begin, end)
+        return None
 
     def _joined(self, first: int, last: int) -> bool:
         """True when only small words and at most one other word lie between, in one phrase."""
@@ -153,4 +170,5 @@ def _marks(text: Page, mention: Mention, headings: Sequence[tuple[int, bool]]) -
     right = re.split(r"[.;!?\n]", text.folded[mention.end : mention.end + _REACH])[0]
     hard = _CLOSED_LEFT.search(left) is not None or _CLOSED_RIGHT.match(right) is not None
     above = bisect_right(headings, mention.start, key=lambda heading: heading[0])
-    return hard, (above > 0 and headings[above - 1][1]) or _TICKED.search(left) is not None
+    ticked = _TICKED_RIGHT.match(right) or _TICKED.search(left)
+    return hard, (above > 0 and headings[above - 1][1]) or ticked is not None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,10 +16,14 @@ from pydantic_core import ErrorDetails
 from contextrot.checks.base import REGISTRY, Check
 from contextrot.errors import ConfigError
 
+#: stands for "any check" in the JSON Schema of a check that holds others, until `check_schema` writes the reference
+CHECK_MARK = {"contextrot": "check"}
 
-def load_check(raw: Any) -> Check:
+
+def load_check(raw: Any, *, base_dir: Path | None = None) -> Check:
     """The check written as `raw`, a mapping with a `type`. A `Check` comes back as it is.
 
+    `base_dir` is where paths in it start from: the scenario file's folder, or this one.
     Raises `ConfigError` with one sentence per fault, one a line; its cause is pydantic's error where there is one, so
     that a loader can find the line of the faulty key.
     """
@@ -35,7 +41,8 @@ def load_check(raw: Any) -> Check:
     known = parameter_names(cls)
     faults = [f"check `{name}`: unknown key `{key}`{suggestion(str(key), known)}" for key in raw if key not in known]
     try:
-        check = cls.model_validate({key: value for key, value in raw.items() if key in known})
+        given = {key: value for key, value in raw.items() if key in known}
+        check = cls.model_validate(given, context={"base_dir": base_dir})
     except ValidationError as error:
         faults += [f"check `{name}`: {sentence}" for found in error.errors() for sentence in _sentences(found)]
         raise ConfigError("\n".join(dict.fromkeys(faults))) from error
@@ -61,7 +68,7 @@ def _sentences(found: ErrorDetails) -> Iterator[str]:
     kind, context, given = found["type"], found.get("ctx", {}), found["input"]
     if kind == "value_error":
         for line in str(context["error"]).splitlines():
-            yield f"`{where}` {line}" if where else line
+            yield _placed(where, line)
     elif kind == "missing":
         yield f"`{where}` is missing"
     elif kind == "extra_forbidden":
@@ -72,6 +79,16 @@ def _sentences(found: ErrorDetails) -> Iterator[str]:
         yield f"`{where}` must be {_WANTED[kind]}, not {given!r:.60}"
     else:
         yield f"`{where}`: {found['msg']}"
+
+
+def _placed(where: str, line: str) -> str:
+    """A fault with its place before it. One of a check inside begins with a dot and its number: places are joined."""
+    if not where or not line.startswith("."):
+        return f"`{where}` {line}" if where else line
+    place, _, rest = line.partition(" ")
+    inner = re.match(r"check `[^`]+`: `([^`]+)` ", rest)
+    path = f"{where}{place.rstrip('.')}"
+    return f"`{path}.{inner[1]}` {rest[inner.end() :]}" if inner else f"`{path}` {rest}"
 
 
 _WANTED = {
@@ -136,6 +153,8 @@ def _parameter(field: FieldInfo, key: str, schema: Mapping[str, Any]) -> Paramet
 
 def _type_words(schema: Mapping[str, Any]) -> str:
     """A JSON Schema type in a few words: ``text | list of text``."""
+    if schema.items() >= CHECK_MARK.items():
+        return "check"
     if "anyOf" in schema or "oneOf" in schema:
         words = [_type_words(part) for part in schema.get("anyOf", schema.get("oneOf", ()))]
         return " | ".join(dict.fromkeys(word for word in words if word != "nothing"))
@@ -145,5 +164,12 @@ def _type_words(schema: Mapping[str, Any]) -> str:
         return str(schema["const"])
     if schema.get("type") == "array":
         return f"list of {_type_words(schema['items'])}" if "items" in schema else "list"
-    names = {"string": "text", "integer": "number", "object": "mapping", "boolean": "true | false", "null": "nothing"}
+    names = {
+        "string": "text",
+        "integer": "number",
+        "number": "number",
+        "object": "mapping",
+        "boolean": "true | false",
+        "null": "nothing",
+    }
     return names.get(str(schema.get("type")), "mapping" if "$ref" in schema else "any value")

@@ -71,17 +71,30 @@ class Recall(Check):
     def grade(self, reply: Reply, facts: Facts) -> Verdict:
         """`pass` when the current value is asserted; `inconclusive` when several are named and none preferred."""
         value, superseded = self.value, self.superseded
+        near: tuple[str, ...] = ()
         if self.fact is not None:
             state = facts.get(self.fact)
             if state is None:
                 return Verdict(
                     Outcome.INCONCLUSIVE, f"the fact {self.fact!r} has no value here, so nothing can be compared"
                 )
-            value, superseded = state.value, (*state.superseded, *superseded)
+            value, superseded, near = state.value, (*state.superseded, *superseded), state.near
         if value is None or not findable(value):
             return Verdict(Outcome.INCONCLUSIVE, f"the fact {self.fact!r} is empty, so nothing can be compared")
         old = [needle(text) for text in superseded if findable(text) and not _same(text, value)]
-        return recalled(page(reply.text), [needle(text) for text in (value, *self.aliases)], old)
+        verdict = recalled(page(reply.text), [needle(text) for text in (value, *self.aliases)], old)
+        return _mixed_up(page(reply.text), verdict, value, near, old)
+
+
+def _mixed_up(text: Page, verdict: Verdict, value: str, near: Sequence[str], old: Sequence[Needle]) -> Verdict:
+    """The verdict, with its reason when the reply asserts what was said of something else (a distractor's value)."""
+    if verdict.outcome is not Outcome.FAIL or any(True for former in old for _ in former.find(text)):
+        return verdict
+    given = (other for other in near if findable(other) and not _same(other, value))
+    mixed = next((other for other in given if recalled(text, [needle(other)]).outcome is Outcome.PASS), None)
+    if mixed is None:
+        return verdict
+    return fail(f"the reply gives {mixed!r}, which was said of something else, not {value!r}", verdict.evidence)
 
 
 def recalled(text: Page, right: Sequence[Needle], old: Sequence[Needle] = ()) -> Verdict:

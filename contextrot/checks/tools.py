@@ -71,7 +71,7 @@ class ToolCallCheck(Check):
     """
 
     type_name = "tool_call"
-    reads_tool_calls = True
+    looks_at_tool_calls = True
     type: Literal["tool_call"] = "tool_call"
     name: ToolName | None = Field(default=None, description="Name of the tool, exactly; any tool when absent.")
     arguments: dict[str, Any] | None = Field(
@@ -143,7 +143,7 @@ class NoToolCall(Check):
     """
 
     type_name = "no_tool_call"
-    reads_tool_calls = True
+    looks_at_tool_calls = True
     type: Literal["no_tool_call"] = "no_tool_call"
 
     def grade(self, reply: Reply, facts: Facts) -> Verdict:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from contextrot.checks.unknowing_abroad import ADMITS, ASKS
+
 _NOT = r"(?:not|n't|never|yet to)"
 _TOLD = (
     r"(?:told|tell|mention(?:ed)?|shared?|provided?|specif(?:y|ied)|give|given|gave|said|say|stated?|set|"
@@ -61,6 +63,9 @@ _ADMISSION = re.compile(
     rf"|\bwithout (?:that|this|more|any|knowing|having|your|the|further) ?(?:\w+ )?(?:information|info|"
     rf"details?|context|address|it)?"
     r"|\b(?:don't|do not|didn't) (?:think|believe|see where|see any|feel)\b"
+    r"|\b(?:rather not|prefer not to|won't|will not|don't (?:want|like) to|do not (?:want|like) to|not going to|"
+    r"shouldn't|should not|rather than|instead of) (?:guess|speculat|invent|"
+    r"mak(?:e|ing) (?:it|one|something|anything) up)"
     r"|\A\W*(?:but |and |just |with )?no (?!problem|worr|doubt|need|thanks|way|matter|longer|later|more|"
     r"less|one\b)[\w'-]+(?: [\w'-]+){0,4}\W*\Z"
     r"|\b(?:lack|lacks|lacking)\b|\bforgotten\b|\bforgot\b|\bthe first (?:time|i've heard|i hear|"
@@ -78,7 +83,8 @@ _ABROAD = re.compile(
     r"不知道|わかりません|分かりません|知りません|모르겠|모릅니다"
 )
 _WHOLE = re.compile(
-    r"\W*(?:(?:it is|it's|that is|that's|the answer is|answer|status|address|value|result)[:\s]*)?(?:null|"
+    r"\W*(?:(?:it is|it's|that is|that's|the answer is|answer|status|address|value|result)[:\s]*|"
+    r"(?:[\w'-]+ ){0,4}[\w'-]+: )?(?:null|"
     r"none|nil|unknown|n/a|na|not (?:sure|known|given|available|specified|provided|set|found|stated|told|"
     r"mentioned|applicable|yet|certain)|"
     r"no idea|no clue|unsure|unspecified|undefined|undetermined|undisclosed|"
@@ -106,9 +112,9 @@ _ASKS = re.compile(
 
 def admits(words: str) -> bool:
     """True when a casefolded piece of plain text says that something is not known or was not told."""
-    return any((_ADMISSION.search(words), _WHOLE.match(words), _ABROAD.search(words)))
+    return any((_ADMISSION.search(words), _WHOLE.match(words), _ABROAD.search(words), ADMITS.search(words)))
 
 
 def asks(words: str) -> bool:
     """True when a casefolded piece of plain text asks the user for what is missing."""
-    return _ASKS.search(words) is not None
+    return _ASKS.search(words) is not None or ASKS.search(words) is not None

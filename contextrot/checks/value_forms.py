@@ -36,6 +36,9 @@ NO_NAMES = re.compile(
 
 def words_pattern(value: str) -> str:
     """A pattern for a casefolded value: any white space between its words, thousands separators optional."""
+    slot = re.fullmatch(r"(\D+?),? at (\d{1,2}:\d{2})", value)
+    if slot:  # "thursday at 14:30", also as "thursday, 2:30 pm"
+        return rf"{words_pattern(slot[1])},?\s{{1,2}}(?:at\s{{1,2}})?(?:{clock_pattern(slot[2])})"
     has_digits = any(char.isdigit() for char in value)
     parts = []
     for part in value.split():
@@ -43,6 +46,9 @@ def words_pattern(value: str) -> str:
             digits = part.replace(",", "")
             head = len(digits) % 3 or 3
             parts.append("[, ']?".join([digits[:head], *(digits[i : i + 3] for i in range(head, len(digits), 3))]))
+        elif joint_code := re.fullmatch(r"([^\W\d_]{2,})-(\d+)", part):
+            # "teal 7" is read as the same code, "teal 7 0" is not
+            parts.append(rf"{re.escape(joint_code[1])}(?:-|[\s]?(?={joint_code[2]}(?!\s?\d))){joint_code[2]}")
         elif has_digits:
             parts.append(re.escape(part))
         else:

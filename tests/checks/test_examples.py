@@ -33,6 +33,7 @@ CHECKS = {
     "recall by fact": CODE,
     "recall of a first value": {"type": "recall", "fact": "plain"},
     "recall of a list": {"type": "recall_list", "values": ["book the room", "call Dana"]},
+    "recall of a list of facts": {"type": "recall_list", "facts": ["code", "plain"], "values": ["call Dana"]},
     "abstain": {"type": "abstain"},
     "code fence": {"type": "code_fence", "language": "python"},
     "decimals": {"type": "decimals", "places": 2},
