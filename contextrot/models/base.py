@@ -39,16 +39,23 @@ class ModelSpec:
     roles: str | None = None
 
 
+#: what a simulated model must find in a prompt to be able to comply: a text, several, or nothing
+Evidence = str | tuple[str, ...] | None
+
+
 @dataclass(frozen=True, slots=True)
 class Truth:
     """What a simulated model is told about one call: for each rule or fact tested, the text to find in the prompt.
 
-    `evidence[k]` is the rule's own text or the fact's current value; None when nothing stated earlier is needed.
+    `evidence[k]` is the rule's own text or the fact's current value, or several texts that are all needed; None
+    when nothing stated earlier is needed.
     `reply(obeyed)` builds the answer that honours exactly the k whose flag is True; None when no such answer is known.
+    `checks[k]` is the type of the check that will look; empty when nobody says.
     """
 
-    evidence: tuple[str | None, ...]
+    evidence: tuple[Evidence, ...]
     reply: Callable[[tuple[bool, ...]], Reply | None]
+    checks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

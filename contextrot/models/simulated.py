@@ -8,7 +8,7 @@ every table and plot made with them says SIMULATED.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from hashlib import blake2b
@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 
 from contextrot.errors import ConfigError, ContextOverflowError
 from contextrot.messages import Message, Reply, Tool, Usage, mentions
-from contextrot.models.base import Call, ModelSpec, Price
+from contextrot.models.base import Call, Evidence, ModelSpec, Price
 from contextrot.tokens import MESSAGE_OVERHEAD, TokenCounter
 
 #: What is said when nothing is tested: varied words, no numbers, no format of any kind.
@@ -115,9 +115,15 @@ COMMON: dict[str, Setting] = {
     "guess": Setting(0.0, *_SHARE, "probability of a right answer without the evidence"),
 }
 
+#: What all of them take besides numbers: types of checks the model never satisfies.
+CANNOT = "cannot"
+
 
 def parse_id(model_id: str) -> tuple[str, dict[str, float]]:
-    """Name and parameters (defaults filled in) of ``sim/NAME?key=value&…``. Raises `ConfigError`."""
+    """Name and numbers (defaults filled in) of ``sim/NAME?key=value&…``; `parse_cannot` has the rest.
+
+    Raises `ConfigError`.
+    """
     name, _, query = model_id.removeprefix("sim/").partition("?")
     if name not in KINDS:
         raise ConfigError(f"there is no simulated model {name!r}{_meant(name, KINDS)}")
@@ -125,17 +131,33 @@ def parse_id(model_id: str) -> tuple[str, dict[str, float]]:
     values = {key: setting.default for key, setting in known.items()}
     given: set[str] = set()
     for key, text in parse_qsl(query, keep_blank_values=True):
-        if key not in known:
-            raise ConfigError(f"sim/{name} has no parameter {key!r}{_meant(key, known)}")
+        if key not in known and key != CANNOT:
+            raise ConfigError(f"sim/{name} has no parameter {key!r}{_meant(key, [*known, CANNOT])}")
         if key in given:
             raise ConfigError(f"{model_id}: {key} is given twice")
         given.add(key)
+        if key == CANNOT:
+            continue
         values[key] = _number(f"sim/{name}", key, text, known[key])
     if query and not given:
         raise ConfigError(f"{model_id}: write parameters as key=value, joined by &")
     if name == "decay" and values["floor"] > values["base"]:
         raise ConfigError(f"{model_id}: floor ({values['floor']:g}) is above base ({values['base']:g})")
     return name, values
+
+
+def parse_cannot(model_id: str) -> frozenset[str]:
+    """The types of checks that ``cannot=recall,json`` names (``recall+json`` where commas part models); or none.
+
+    Raises `ConfigError` for a type that does not exist.
+    """
+    from contextrot.checks.base import REGISTRY
+
+    text = dict(parse_qsl(model_id.partition("?")[2], keep_blank_values=True)).get(CANNOT)
+    types = frozenset() if text is None else frozenset(text.replace(",", " ").split() or [""])
+    for unknown in sorted(types - set(REGISTRY)):
+        raise ConfigError(f"{model_id}: there is no type of check {unknown!r}{_meant(unknown, REGISTRY)}")
+    return types
 
 
 class SimulatedModel:
@@ -151,6 +173,7 @@ class SimulatedModel:
         joined = "&".join(f"{key}={value}" for key, value in given.items())
         address = spec.id + (("&" if "?" in spec.id else "?") + joined if joined else "")
         self.name, self.values = parse_id(address)
+        self.cannot = parse_cannot(address)
         self.kind = KINDS[self.name]
         self.window: int | None = spec.window or int(self.values["window"])
         self.latency = self.values["latency"]
@@ -195,9 +218,10 @@ class SimulatedModel:
         hint = call.hint
         if hint is None:
             return self._acknowledge(call.seed)
+        able = [check not in self.cannot for check in hint.checks] or [True] * len(hint.evidence)
         obeyed = tuple(
-            self._draw(call.seed, number) < self._chance(evidence, call.messages, counts, tokens)
-            for number, evidence in enumerate(hint.evidence)
+            can and self._draw(call.seed, number) < self._chance(evidence, call.messages, counts, tokens)
+            for number, (can, evidence) in enumerate(zip(able, hint.evidence, strict=True))
         )
         replies = (hint.reply(wanted) for wanted in _nearest(obeyed))
         reply = next((reply for reply in replies if reply is not None), None) or self._acknowledge(call.seed)
@@ -207,10 +231,18 @@ class SimulatedModel:
             return replace(reply, content=closing, tool_calls=(), finish_reason="stop")
         return reply
 
-    def _chance(self, evidence: str | None, messages: Sequence[Message], counts: Sequence[int], tokens: int) -> float:
-        """The probability to obey one rule, given where in the prompt it can be read."""
-        positions = (1.0,) if evidence is None else self._positions(evidence, messages, counts)
-        return self.probability(Place(tokens, positions)) if positions else self.values["guess"]
+    def _chance(self, evidence: Evidence, messages: Sequence[Message], counts: Sequence[int], tokens: int) -> float:
+        """The probability to obey one rule, given where in the prompt it can be read.
+
+        Where several texts are needed, that of the worst placed of them.
+        """
+        if evidence is None:
+            return self.probability(Place(tokens, (1.0,)))
+        needed = (evidence,) if isinstance(evidence, str) else evidence
+        places = [self._positions(text, messages, counts) for text in needed]
+        if not all(places):
+            return self.values["guess"]
+        return min(self.probability(Place(tokens, positions)) for positions in places)
 
     def _acknowledge(self, seed: int) -> Reply:
         return Reply(_ACKNOWLEDGEMENTS[int(self._draw(seed) * len(_ACKNOWLEDGEMENTS))], finish_reason="stop")
@@ -286,6 +318,7 @@ def _number(model: str, key: str, text: str, setting: Setting) -> float:
     return value
 
 
-def _meant(name: str, known: Mapping[str, object]) -> str:
-    close = get_close_matches(name, list(known), n=1)
+def _meant(name: str, known: Iterable[str]) -> str:
+    known = list(known)
+    close = get_close_matches(name, known, n=1)
     return f"; did you mean {close[0]}?" if close else f"; it can be {', '.join(known)}"

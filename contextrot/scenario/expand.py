@@ -9,21 +9,15 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
-import orjson
-
-from contextrot.checks import Check, FactState, grade
+from contextrot.checks import Check, FactState
 from contextrot.errors import ScenarioError
-from contextrot.messages import Reply, Tool, ToolCall
-from contextrot.outcomes import Outcome
+from contextrot.scenario.canned import CannedReplies, CannedTools
 from contextrot.scenario.filler import generate
-from contextrot.scenario.schema import Constraint, Fact, HistoryArm, Item, Probe, Scenario
-from contextrot.scenario.script import Ask, CannedCall, Control, Passive, Script, ScriptTurn, Subject
-
-#: What a canned assistant says to a statement that has no `reply` of its own.
-ACKNOWLEDGEMENT = "Understood."
-#: What a tool without canned results answers.
-DEFAULT_RESULT = '{"status": "ok"}'
+from contextrot.scenario.rotation import Question, questions, rotated
+from contextrot.scenario.schema import Constraint, Distractor, Fact, HistoryArm, Item, Scenario
+from contextrot.scenario.script import Ask, Control, Passive, Script, ScriptTurn, Subject
 
 
 def expand(
@@ -35,17 +29,21 @@ def expand(
     out. `history` overrides the scenario's history arm. Deterministic in (scenario, seed, repeat, turns, history).
 
     Raises `ScenarioError` when nothing is left to test, two things would be said at one turn, or a gold history has no
-    reply that keeps the rules.
+    reply that keeps the rules; also for a scenario with a grid, whose `cells()` are expanded one by one.
     """
+    if scenario.grid is not None:
+        raise ScenarioError(f"scenario `{scenario.id}` has a grid: expand the scenarios that its cells() gives")
     length = scenario.session.turns if turns is None else turns
     return _Expansion(scenario, seed, repeat, length, history or scenario.session.history).script()
 
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """Something said at a turn, with the reply written for it, if any."""
+    """Something said at a turn, with the reply written for it, if any. A distractor is no subject of any probe."""
 
-    subject: Subject
+    turn: int
+    text: str
+    subject: Subject | None
     reply: str | None
     tags: tuple[str, ...]
 
@@ -57,9 +55,14 @@ class _Expansion:
         if turns < 1:
             raise ScenarioError(f"a session has at least 1 turn, not {turns}")
         self.scenario, self.seed, self.turns, self.history = scenario, seed, turns, history
-        self.key = f"{scenario.id}:{seed}:{repeat}"
+        # The cells of a grid say the same words, but for what their axes change.
+        self.repeat, self.key = repeat, f"{scenario.family}:{seed}:{repeat}"
         rng = random.Random(self.key)
         self.values = {fact.id: _draw(fact, rng) for fact in scenario.facts}
+        apart = random.Random(f"{self.key}:distractors")  # with or without them, all else is the same
+        self.mistakable = {other.id: _draw(other, apart) for other in scenario.distractors}
+        self.tools = CannedTools(scenario, self.key)
+        self.replies = CannedReplies(scenario, history)
         self.items = list(scenario.items)
         if scenario.filler.order == "shuffled":
             rng.shuffle(self.items)
@@ -74,40 +77,38 @@ class _Expansion:
         scenario = self.scenario
         statements: dict[int, list[_Statement]] = {}
         for statement in self._statements():
-            statements.setdefault(statement.subject.turn, []).append(statement)
+            statements.setdefault(statement.turn, []).append(statement)
         forks: dict[int, list[Ask]] = {}
         inline: dict[int, Ask] = {}
         fresh: list[Ask] = []
-        for probe, turn in self._asked():
+        for question, turn in self._asked():
             if turn == 0:
-                fresh.append(self._ask(probe, 0))
-            elif probe.mode == "fork":
-                forks.setdefault(turn, []).append(self._ask(probe, turn))
+                fresh.append(self._ask(question, 0))
+            elif question.mode == "fork":
+                forks.setdefault(turn, []).append(self._ask(question, turn))
             elif turn in inline or turn in statements:
                 raise ScenarioError(
-                    f"scenario `{scenario.id}`: with {self.turns} turns the inline probe `{probe.id}` falls "
+                    f"scenario `{scenario.id}`: with {self.turns} turns the inline probe `{question.id}` falls "
                     f"on turn {turn}, where something else is said"
                 )
             else:
-                inline[turn] = self._ask(probe, turn)
+                inline[turn] = self._ask(question, turn)
         passive = tuple(self._passive())
         if not (fresh or forks or inline or passive):
             raise ScenarioError(
                 f"scenario `{scenario.id}`: with {self.turns} turns no probe is reached, so nothing is tested"
             )
+        turns = tuple(self._turns(statements, inline, forks))
         return Script(
             scenario=scenario.id,
             seed=self.seed,
             history=self.history,
             system=self._system(),
             system_states=tuple(self._rule(rule) for rule in scenario.constraints if rule.turn == 0),
-            turns=tuple(self._turns(statements, inline, forks)),
+            turns=turns,
             fresh=tuple(fresh),
             passive=passive,
-            tools=tuple(
-                Tool(tool.name, tool.description, tool.parameters, tool.returns or (DEFAULT_RESULT,))
-                for tool in scenario.tools
-            ),
+            tools=self.tools.tools(),
             controls=tuple(self._controls()),
             max_tool_rounds=scenario.session.max_tool_rounds,
         )
@@ -119,80 +120,97 @@ class _Expansion:
         return "\n\n".join(parts) if parts else None
 
     def _statements(self) -> Iterator[_Statement]:
-        """All that is said in user turns up to the session's end: rules first, then facts, in the order of the file."""
+        """All that is said in user turns up to the session's end: rules, facts, distractors, as in the file."""
         for rule in self.scenario.constraints:
             if 1 <= rule.turn <= self.turns:
-                yield _Statement(self._rule(rule), rule.reply, rule.tags)
+                yield _Statement(rule.turn, rule.text, self._rule(rule), rule.reply, rule.tags)
         for fact in self.scenario.facts:
             for position, turn in enumerate(fact.turns):
                 if turn <= self.turns:
-                    reply = _filled(fact.reply, self.values[fact.id][position]) if fact.reply is not None else None
-                    yield _Statement(self._stated(fact, position), reply, fact.tags)
+                    stated = self._stated(fact, position)
+                    reply = _filled(fact.reply, self.values[fact.id][position])
+                    yield _Statement(turn, stated.statement, stated, reply, fact.tags)
+        for other in self.scenario.distractors:
+            for turn, value in zip(sorted(other.turns), self.mistakable[other.id], strict=True):
+                if turn <= self.turns:
+                    text = other.text.replace("{value}", value)
+                    yield _Statement(turn, text, None, _filled(other.reply, value), other.tags)
 
     def _rule(self, rule: Constraint) -> Subject:
         return Subject(rule.id, "constraint", rule.text, rule.text, rule.turn, rule.pinned)
 
     def _stated(self, fact: Fact, position: int) -> Subject:
         value = self.values[fact.id][position]
-        return Subject(fact.id, "fact", _filled(fact.text, value), value, fact.turns[position], fact.pinned)
+        text = fact.text.replace("{value}", value)
+        return Subject(fact.id, "fact", text, value, fact.turns[position], fact.pinned)
 
     def _facts_at(self, turn: int) -> dict[str, FactState]:
-        """Every fact stated so far, its value and those it replaced."""
+        """Every fact stated so far, its value, those it replaced, and those that distractors have given till now."""
+        near = tuple(
+            value
+            for other in self.scenario.distractors
+            for said, value in zip(sorted(other.turns), self.mistakable[other.id], strict=True)
+            if said <= turn
+        )
         states = {}
         for fact in self.scenario.facts:
             said = sum(1 for stated in fact.turns if stated <= turn)
             if said:
                 values = self.values[fact.id][:said]
-                states[fact.id] = FactState(values[-1], tuple(values[:-1]))
+                states[fact.id] = FactState(values[-1], tuple(values[:-1]), near)
         return states
 
     def _first_states(self, check: Check) -> dict[str, FactState]:
         """The facts a check looks up, as they are in a fresh session: the first value, nothing superseded."""
         return {name: FactState(self.values[self._fact(name).id][0]) for name in check.fact_ids()}
 
-    def _asked(self) -> Iterator[tuple[Probe, int]]:
-        """Every probe with each turn it is asked at; never before what it asks for was said."""
+    def _asked(self) -> Iterator[tuple[Question, int]]:
+        """Every probe's question with each turn it is asked at; never before what any of its questions asks for."""
         for probe in self.scenario.probes:
-            said = max((stated for stated in self._stated_at(probe) if stated > 1), default=1)
-            for turn in probe.turns(self.turns):
-                if turn == 0 or turn >= said:
-                    yield probe, turn
+            asked = questions(self.scenario, probe)
+            needed = (turn for question in asked for turn in self._stated_at(question))
+            said = max((turn for turn in needed if turn > 1), default=1)
+            reached = (turn for turn in probe.turns(self.turns) if turn == 0 or turn >= said)
+            for place, turn in enumerate(reached):
+                yield rotated(asked, place, self.repeat), turn
 
-    def _stated_at(self, probe: Probe) -> Iterator[int]:
+    def _stated_at(self, question: Question) -> Iterator[int]:
         for rule in self.scenario.constraints:
-            if rule.id == probe.constraint:
+            if rule.id == question.constraint:
                 yield rule.turn
-        for name in self._check(probe).fact_ids():
+        for name in question.facts:
             yield self._fact(name).at
 
-    def _ask(self, probe: Probe, turn: int) -> Ask:
-        check = self._check(probe)
+    def _ask(self, question: Question, turn: int) -> Ask:
+        check = question.check
         facts = self._facts_at(turn) if turn else self._first_states(check)
-        text = probe.ask if turn else self._with_statements(probe.ask, self._subjects(probe.constraint, check))
+        subjects = self._subjects(question.constraint, question.facts)
         return Ask(
-            id=probe.id,
+            id=question.id,
             turn=turn,
-            text=text,
+            text=question.ask if turn else self._with_statements(question.ask, subjects),
             check=check,
-            mode=probe.mode if turn else "fork",
-            subject=self._subject_at(probe, check, turn),
+            mode=question.mode if turn else "fork",
+            subject=self._subject_at(question, turn),
             facts={name: facts[name] for name in check.fact_ids()},
+            item=question.item,
         )
 
-    def _subject_at(self, probe: Probe, check: Check, turn: int) -> Subject | None:
-        """What the probe tests at this turn: its rule, else the first fact of its check, in its current value."""
-        rule = next((rule for rule in self.scenario.constraints if rule.id == probe.constraint), None)
-        if rule is not None:
-            return self._rule(rule)
-        for name in check.fact_ids():
-            fact = self._fact(name)
-            return self._stated(fact, max(0, sum(1 for stated in fact.turns if stated <= turn) - 1))
-        return None
+    def _subject_at(self, question: Question, turn: int) -> Subject | None:
+        """What the question tests at this turn: its rule, else the first fact it rests on, in its current value.
 
-    def _subjects(self, constraint: str | None, check: Check) -> list[Subject]:
+        The other facts it rests on are needed as well: with one of them out of view nobody could answer.
+        """
+        tested = [self._rule(rule) for rule in self.scenario.constraints if rule.id == question.constraint]
+        for name in question.facts:
+            fact = self._fact(name)
+            tested.append(self._stated(fact, max(0, sum(1 for stated in fact.turns if stated <= turn) - 1)))
+        return replace(tested[0], also=tuple(other.evidence for other in tested[1:])) if tested else None
+
+    def _subjects(self, constraint: str | None, facts: Sequence[str]) -> list[Subject]:
         """The rule and the facts (first values) that an answer rests on."""
         rules = [self._rule(rule) for rule in self.scenario.constraints if rule.id == constraint]
-        return rules + [self._stated(self._fact(name), 0) for name in check.fact_ids()]
+        return rules + [self._stated(self._fact(name), 0) for name in facts]
 
     def _with_statements(self, ask: str, subjects: Sequence[Subject]) -> str:
         """The question with what it rests on right before it. What the system prompt says is not said again."""
@@ -204,18 +222,20 @@ class _Expansion:
                 yield Passive(self._rule(rule), rule.check)
 
     def _controls(self) -> Iterator[Control]:
-        """Ceiling and floor of every probe, and of every checked rule that has no probe of its own."""
+        """Ceiling and floor of every question of a probe, and of every checked rule that has no probe of its own."""
+        reached = {question.id for question, _ in self._asked()}
         probed = set()
-        asked = {probe.id: probe for probe, _ in self._asked()}
-        for probe in asked.values():
-            probed.add(probe.constraint)
-            yield from self._pair(probe.id, probe.ask, self._check(probe), probe.constraint)
+        for probe in self.scenario.probes:
+            if probe.id in reached:
+                probed.add(probe.constraint)
+                for question in questions(self.scenario, probe) if probe.controls else ():
+                    subjects = self._subjects(question.constraint, question.facts)
+                    yield from self._pair(probe.id, question.item, question.ask, question.check, subjects)
         for rule in self.scenario.constraints:
             if rule.check is not None and rule.id not in probed and rule.turn <= self.turns:
-                yield from self._pair(rule.id, self._filler(0).user, rule.check, rule.id)
+                yield from self._pair(rule.id, "", self._filler(0).user, rule.check, [self._rule(rule)])
 
-    def _pair(self, name: str, ask: str, check: Check, constraint: str | None) -> Iterator[Control]:
-        subjects = self._subjects(constraint, check)
+    def _pair(self, name: str, item: str, ask: str, check: Check, subjects: Sequence[Subject]) -> Iterator[Control]:
         ceiling = Control(
             id=name,
             kind="ceiling",
@@ -225,12 +245,13 @@ class _Expansion:
             check=check,
             facts=self._first_states(check),
             evidence=subjects[0].evidence if subjects else None,
+            item=item,
         )
         yield ceiling
         if subjects:
             # Only what is tested is left unsaid; the other things the answer rests on are still said.
             text = self._with_statements(ask, subjects[1:])
-            yield replace(ceiling, kind="floor", system=self._system(without=constraint), text=text)
+            yield replace(ceiling, kind="floor", system=self._system(without=subjects[0].id), text=text)
 
     def _turns(
         self, statements: Mapping[int, list[_Statement]], inline: Mapping[int, Ask], forks: Mapping[int, list[Ask]]
@@ -241,13 +262,14 @@ class _Expansion:
             asked = tuple(forks.get(turn, ()))
             said = statements.get(turn)
             if said:
-                subjects = tuple(statement.subject for statement in said)
+                subjects = tuple(statement.subject for statement in said if statement.subject is not None)
+                replies = [statement.reply for statement in said if statement.reply is not None]
                 yield ScriptTurn(
                     turn=turn,
-                    user="\n\n".join(subject.statement for subject in subjects),
-                    origin="constraint" if any(subject.kind == "constraint" for subject in subjects) else "fact",
+                    user="\n\n".join(statement.text for statement in said),
+                    origin=_origin(subjects),
                     states=subjects,
-                    reply=self._acknowledgement(turn, said) if canned else None,
+                    reply=self.replies.to_statements(turn, replies) if canned else None,
                     forks=asked,
                     tags=frozenset(tag for statement in said for tag in statement.tags),
                     task=task,
@@ -259,12 +281,13 @@ class _Expansion:
             else:
                 item = self._filler(fillers)
                 task = self._task(item, fillers)
+                calls = self.tools.calls(item, fillers) if canned else ()
                 yield ScriptTurn(
                     turn=turn,
                     user=item.user,
                     origin="filler",
-                    reply=self._canned(turn, item, fillers) if canned else None,
-                    calls=_calls(item) if canned else (),
+                    reply=self.replies.to_work(turn, item, fillers, calls) if canned else None,
+                    calls=calls,
                     forks=asked,
                     tags=frozenset(item.tags),
                     task=task,
@@ -283,44 +306,6 @@ class _Expansion:
         every = self.scenario.filler.task_turns
         return f"task-{index // every + 1}" if every else item.task or ""
 
-    def _canned(self, turn: int, item: Item, index: int) -> str:
-        scripted = item.assistant or ACKNOWLEDGEMENT
-        if self.history == "scripted":
-            return scripted
-        calls = tuple(ToolCall(f"gold-{n}", call.name, call.arguments) for n, call in enumerate(_calls(item)))
-        return self._gold(turn, item.gold, index, Reply(scripted, calls))
-
-    def _acknowledgement(self, turn: int, said: Sequence[_Statement]) -> str:
-        written = "\n\n".join(statement.reply for statement in said if statement.reply is not None)
-        if self.history == "scripted":
-            return written or ACKNOWLEDGEMENT
-        return self._gold(turn, written or None, turn, Reply(ACKNOWLEDGEMENT))
-
-    def _gold(self, turn: int, own: str | None, index: int, scripted: Reply) -> str:
-        """The first reply that breaks no rule in force: the turn's own, a rule's `gold`, else the scripted one."""
-        rules = [rule for rule in self.scenario.constraints if rule.turn <= turn]
-        golds = [rule.golds[index % len(rule.golds)] for rule in rules if rule.golds]
-        broken = ""
-        for text in (own, *golds, scripted.text):
-            if text is None:
-                continue
-            reply = replace(scripted, content=text, finish_reason="stop")
-            verdicts = ((rule.id, grade(rule.check, reply)) for rule in rules if rule.check)
-            failed = next((name for name, verdict in verdicts if verdict.outcome is Outcome.FAIL), None)
-            if failed is None:
-                return text
-            broken = broken or failed
-        raise ScenarioError(
-            f"a gold history needs a reply at turn {turn} of `{self.scenario.id}` that keeps constraint `{broken}`: "
-            "add `gold: <a reply>` to the constraint or to every filler item"
-        )
-
-    def _check(self, probe: Probe) -> Check:
-        check = self.scenario.check_of(probe)
-        if check is None:
-            raise ScenarioError(f"probe `{probe.id}` of scenario `{self.scenario.id}` has no check")
-        return check
-
     def _fact(self, name: str) -> Fact:
         fact = next((fact for fact in self.scenario.facts if fact.id == name), None)
         if fact is None:
@@ -330,23 +315,20 @@ class _Expansion:
         return fact
 
 
-def _draw(fact: Fact, rng: random.Random) -> list[str]:
-    """One value for every time the fact is stated, none twice."""
-    if len(fact.values) < len(fact.turns):
-        raise ScenarioError(f"fact `{fact.id}` is stated {len(fact.turns)} times but has {len(fact.values)} values")
-    return rng.sample(fact.values, len(fact.turns))
+def _origin(subjects: Sequence[Subject]) -> Literal["constraint", "fact", "distractor"]:
+    """Who put a statement's message there: rules before facts before what is only there to distract."""
+    if not subjects:
+        return "distractor"
+    return "constraint" if any(subject.kind == "constraint" for subject in subjects) else "fact"
 
 
-def _filled(text: str, value: str) -> str:
-    return text.replace("{value}", value)
+def _draw(said: Fact | Distractor, rng: random.Random) -> list[str]:
+    """One value for every time something is stated, none twice."""
+    if len(said.values) < len(said.turns):
+        kind = type(said).__name__.lower()
+        raise ScenarioError(f"{kind} `{said.id}` is stated {len(said.turns)} times but has {len(said.values)} values")
+    return rng.sample(said.values, len(said.turns))
 
 
-def _calls(item: Item) -> tuple[CannedCall, ...]:
-    return tuple(
-        CannedCall(
-            call.name,
-            call.arguments if isinstance(call.arguments, str) else orjson.dumps(call.arguments).decode(),
-            call.result,
-        )
-        for call in item.tool_calls
-    )
+def _filled(reply: str | None, value: str) -> str | None:
+    return None if reply is None else reply.replace("{value}", value)

@@ -1,26 +1,34 @@
 """Generators of ordinary work by name: the turns between a rule and the probe that asks whether it still holds.
 
 A text is a function of (kind, key, turn): the same key gives the same session, whatever its length. To add a kind: a
-`Kind` in `filler_texts.py` and a line in `KINDS`.
+file in `fillers/` and a line in its `KINDS`.
 """
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
 from functools import cache, lru_cache
 from hashlib import blake2b
 
-from contextrot.scenario.filler_texts import NOTES, SMALL_TALK, TICKETS, Kind
+from contextrot.scenario.draws import Draws
+from contextrot.scenario.fillers import KINDS
+from contextrot.scenario.fillers.base import Kind
+from contextrot.scenario.outputs.style import Scene, render
 from contextrot.tokens import estimate
+
+__all__ = ["DEFAULT_TOKENS", "KINDS", "MIN_TOKENS", "generate", "kinds"]
 
 #: Tokens of a generated user message when the scenario does not say.
 DEFAULT_TOKENS = 60
 #: The shortest message that still reads like a sentence of work.
 MIN_TOKENS = 30
 
-KINDS: dict[str, Kind] = {"tickets": TICKETS, "notes": NOTES, "small_talk": SMALL_TALK}
+#: After so many details about a paste, a long turn goes on to the next matter.
+_DETAILS_OF_A_PASTE = 5
+_ROOM_FOR_A_PASTE = 24
+_ROOM_FOR_A_CLOSER = 4
+_MILLISECONDS_A_TURN = 187_000
 
 
 def kinds() -> tuple[str, ...]:
@@ -32,50 +40,24 @@ def generate(kind: str, key: str, index: int, tokens: int = DEFAULT_TOKENS) -> t
     """The `index`-th filler turn of a session: (user text, scripted reply).
 
     The user text has `tokens` estimated tokens within ±10 %. `key` names the session (scenario, seed, repeat); turns of
-    one session differ from each other. No text holds a digit.
+    one session differ from each other. No text holds a digit, but for what the kind `incidents` pastes.
     """
     material = KINDS[kind]
     words = _words(material, key, index)
-    draws = _Draws(f"{kind}:{key}:{index}")
+    draws = Draws(f"{kind}:{key}:{index}")
     opening = _opening(material, words, draws, tokens)
     reply = draws.one_of(material.replies).format(*words)
-    return _fill(opening, material, draws, tokens), f"{_sentence(reply)} {draws.one_of(material.reply_ends)}"
-
-
-class _Draws:
-    """Numbers drawn from digests of a name: to seed a `random.Random` costs more than the ten that a turn needs."""
-
-    def __init__(self, name: str) -> None:
-        self._seed = name.encode()
-        self._pool = 0
-
-    def below(self, size: int) -> int:
-        """A number from 0 to `size - 1`."""
-        if self._pool < 1 << 32:
-            self._seed = blake2b(self._seed).digest()
-            self._pool = int.from_bytes(self._seed, "big")
-        self._pool, drawn = divmod(self._pool, size)
-        return drawn
-
-    def one_of(self, texts: tuple[str, ...]) -> str:
-        """One of the texts."""
-        return texts[self.below(len(texts))]
-
-    def walk(self, size: int) -> Iterator[int]:
-        """Every index below `size` once, in an order drawn with two numbers instead of a whole shuffle."""
-        start, strides = self.below(size), _strides(size)
-        stride = strides[self.below(len(strides))]
-        return ((start + k * stride) % size for k in range(size))
-
-
-@cache
-def _strides(size: int) -> list[int]:
-    """The steps that visit every index below `size`: those prime to it."""
-    return [step for step in range(1, size + 1) if math.gcd(step, size) == 1]
+    scene = _scene(words, draws, key, index) if material.pastes else None
+    return _fill(opening, material, draws, tokens, scene), f"{_sentence(reply)} {draws.one_of(material.reply_ends)}"
 
 
 def _words(material: Kind, key: str, index: int) -> tuple[str, ...]:
     """One word from every slot. Steps through all combinations in a keyed order, so none comes twice before all did."""
+    if not material.first_edition:
+        return tuple(
+            slot[(start + index * stride) % len(slot)]
+            for slot, (start, stride) in zip(material.slots, _steps(material.slots, key), strict=True)
+        )
     total = math.prod(map(len, material.slots))
     start, stride = _order(total, key)
     position = (start + index * stride) % total
@@ -87,6 +69,17 @@ def _words(material: Kind, key: str, index: int) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4096)
+def _steps(slots: tuple[tuple[str, ...], ...], key: str) -> tuple[tuple[int, int], ...]:
+    """For every slot where a session starts and by how much it steps, prime to the size of the slot."""
+    rng = random.Random(key)
+    sizes = [len(slot) for slot in slots]
+    return tuple(
+        (rng.randrange(size), rng.choice([step for step in range(2, size - 1) if math.gcd(step, size) == 1]))
+        for size in sizes
+    )
+
+
+@lru_cache(maxsize=4096)
 def _order(total: int, key: str) -> tuple[int, int]:
     """Where a session starts among all combinations, and the step (prime to their number) that visits every one."""
     rng = random.Random(key)
@@ -95,7 +88,7 @@ def _order(total: int, key: str) -> tuple[int, int]:
     return start, stride
 
 
-def _opening(material: Kind, words: tuple[str, ...], draws: _Draws, tokens: int) -> tuple[int, str]:
+def _opening(material: Kind, words: tuple[str, ...], draws: Draws, tokens: int) -> tuple[int, str]:
     """The first opening drawn that leaves room, else the shortest: long words do not fit small sizes with every one."""
     tried = []
     for drawn in draws.walk(len(material.openings)):
@@ -106,28 +99,65 @@ def _opening(material: Kind, words: tuple[str, ...], draws: _Draws, tokens: int)
     return min(tried)
 
 
-def _fill(opening: tuple[int, str], material: Kind, draws: _Draws, tokens: int) -> str:
+def _fill(opening: tuple[int, str], material: Kind, draws: Draws, tokens: int, scene: Scene | None) -> str:
     """The opening and details up to `tokens`, ended by the closer that comes nearest to what is left."""
-    parts = [opening[1]]
-    left = tokens - opening[0]
+    size, text = opening
+    parts, left, said = [text], tokens - size, 0
     details, longest = _sized(material.details), _sized(material.closers)[-1][0]
     deck = draws.walk(len(details))
+    left -= _paste(parts, material, scene, left)
     while left > longest:
         drawn = next(deck, None)
-        if drawn is None:
+        if drawn is None or (scene is not None and said >= _DETAILS_OF_A_PASTE):
             # A long turn goes on to another matter rather than say the same things twice in a row.
-            deck = draws.walk(len(details))
-            words = map(draws.one_of, material.slots)
-            size, text = _measured("\n\n" + _sentence(draws.one_of(material.openings).format(*words)))
-        else:
-            size, text = details[drawn]
+            if drawn is None:
+                deck = draws.walk(len(details))
+            said = 0
+            template = draws.one_of(material.openings)
+            words = tuple(map(draws.one_of, material.slots))
+            size, text = _measured("\n\n" + _sentence(template.format(*words)))
+            if size <= left:
+                if scene is not None:
+                    scene.kept["the_subject"] = _identifier(words[0])
+                parts.append(text)
+                left -= size
+                left -= _paste(parts, material, scene, left)
+            continue
+        size, text = details[drawn]
         if size <= left:
             parts.append(text)
-            left -= size
+            left, said = left - size, said + 1
     closer = _closer(material.closers, left)
+    if closer is not None and not material.first_edition:
+        closer = draws.one_of(_closers_about(material.closers, left, tokens // 30))
     if closer is not None:
         parts.append(closer)
-    return " ".join(parts).replace(" \n", "\n")
+    return " ".join(parts).replace(" \n", "\n").replace("\n\n ", "\n\n")
+
+
+def _scene(words: tuple[str, ...], draws: Draws, key: str, index: int) -> Scene:
+    """Where the pastes of a turn come from: the clock of a session goes on from turn to turn."""
+    start = blake2b(key.encode(), digest_size=4).digest()
+    clock = (int.from_bytes(start, "big") + index * _MILLISECONDS_A_TURN) % 86_400_000
+    return Scene(draws, clock, {"the_subject": _identifier(words[0])}, 0, {})
+
+
+def _identifier(words: str) -> str:
+    """`the image proxy` as a program would call it: `image_proxy`."""
+    return words.removeprefix("the ").replace(" ", "_")
+
+
+def _paste(parts: list[str], material: Kind, scene: Scene | None, left: int) -> int:
+    """Append the first paste drawn that leaves room for a closer; its size, 0 when there is none."""
+    if scene is None or left < _ROOM_FOR_A_PASTE:
+        return 0
+    for drawn in scene.draws.walk(len(material.pastes)):
+        scene.piece.clear()
+        size, text = _measured(render(material.pastes[drawn], scene))
+        if size <= left - _ROOM_FOR_A_CLOSER:
+            parts.append(f"\n\n{text}\n\n")
+            return size
+    return 0
 
 
 @lru_cache(maxsize=4096)
@@ -135,6 +165,14 @@ def _closer(closers: tuple[str, ...], left: int) -> str | None:
     """The closer whose size is nearest to the tokens left; None when no closer at all is nearer."""
     size, text = min(_sized(closers), key=lambda sized: abs(sized[0] - left))
     return text if abs(size - left) < left else None
+
+
+@lru_cache(maxsize=4096)
+def _closers_about(closers: tuple[str, ...], left: int, off: int) -> tuple[str, ...]:
+    """The closers whose size is at most `off` from the tokens left, or as near as the nearest one."""
+    sized = _sized(closers)
+    off = max(off, min(abs(size - left) for size, _ in sized))
+    return tuple(text for size, text in sized if abs(size - left) <= off)
 
 
 def _measured(text: str) -> tuple[int, str]:

@@ -101,7 +101,7 @@ def _build(root: Node, path: Path) -> tuple[Scenario | None, list[Fault]]:
     scenario: Scenario | None = None
     for attempt in range(4):
         try:
-            scenario = Scenario.model_validate(data)
+            scenario = Scenario.model_validate(data, context={"base_dir": path.parent})
             break
         except ValidationError as error:
             for where, fault in faults_of(error, root, Scenario):
@@ -116,14 +116,23 @@ def _build(root: Node, path: Path) -> tuple[Scenario | None, list[Fault]]:
         wrong.add(where)
     for finding in contradictions(scenario):
         if not any(rests_on(where, wrong) for where in (finding.path, *finding.rests_on)):
-            faults.append(Fault(root.line_of(finding.path), finding.sentence))
-    if not faults and scenario.session.history == "gold":
-        try:
-            expand(scenario, seed=0, repeat=0)
-        except ScenarioError as error:
-            line = root.line_of(("session", "history"))
-            faults += [Fault(line, problem.removeprefix(f"{path}: ")) for problem in error.problems]
+            cause = f" (line {root.line_of(finding.about)})" if finding.about is not None else ""
+            faults.append(Fault(root.line_of(finding.path), finding.sentence + cause))
+    if not faults:
+        faults += _gold_faults(scenario, root)
     return scenario, faults
+
+
+def _gold_faults(scenario: Scenario, root: Node) -> Iterator[Fault]:
+    """Turns of a gold history without a reply that keeps the rules: only writing the session out tells."""
+    crossed = scenario.grid is not None and scenario.grid.history is not None
+    line = root.line_of(("grid", "history") if crossed else ("session", "history"))
+    for cell in scenario.cells():
+        if cell.session.history == "gold":
+            try:
+                expand(cell, seed=0, repeat=0)
+            except ScenarioError as error:
+                yield from (Fault(line, problem) for problem in error.problems)
 
 
 def _with_transcript(scenario: Scenario) -> Iterator[tuple[Where, str]]:

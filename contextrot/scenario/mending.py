@@ -11,10 +11,11 @@ _TOP: dict[str, Any] = {"contextrot": 1, "id": "unnamed", "session": {"turns": 1
 _PARTS: dict[str, dict[str, Any]] = {
     "constraints": {"text": "-"},
     "facts": {"text": "{value}", "values": ["-"]},
+    "distractors": {"text": "{value}", "values": ["-"]},
     "tools": {"description": "-"},
     "probes": {"ask": "-", "at": 0},
 }
-_NAMES = {"constraints": "id", "facts": "id", "tools": "name", "probes": "id"}
+_NAMES = {"constraints": "id", "facts": "id", "distractors": "id", "tools": "name", "probes": "id"}
 
 
 def mend(data: dict[str, Any], where: Where) -> list[Where]:
@@ -41,12 +42,25 @@ def mend(data: dict[str, Any], where: Where) -> list[Where]:
         data[section][index] = stand_ins
         return [where[:2], (section, "*")]
     key = where[2]
+    if key == "items" and len(where) > 3 and isinstance(part.get("items"), list):
+        return [_mend_item(part["items"], where)]
     _put(part, key, stand_ins)
     if key == name:
         return [where[:2], (section, "*")]
     # A probe's keys stand for themselves; in the other parts one key gives meaning to the next.
     unknown = len(where) == 3 and key not in part
     return [where[:3] if section == "probes" or unknown else where[:2]]
+
+
+def _mend_item(items: list[Any], where: Where) -> Where:
+    """Put a stand-in into one of a probe's questions."""
+    index = where[3]
+    stand_ins = {"id": f"unnamed-{index}", "ask": "-"}
+    if isinstance(items[index], dict) and len(where) > 4:
+        _put(items[index], where[4], stand_ins)
+        return where[:5]
+    items[index] = stand_ins
+    return where[:4]
 
 
 def rests_on(path: Where, wrong: Iterable[Where]) -> bool:

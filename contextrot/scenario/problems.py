@@ -78,7 +78,17 @@ def _free_json(root: Node) -> Iterator[Path]:
         for index, part in _children(root, section):
             if key in part.children:
                 yield section, index, key
+    for index, probe in _children(root, "probes"):
+        for position, item in _children(probe, "items"):
+            if "check" in item.children:
+                yield "probes", index, "items", position, "check"
     filler = root.children.get("filler")
+    calls = filler.children.get("tool_calls") if filler else None
+    if calls is not None and calls.kind == "map" and "arguments" in calls.children:
+        yield "filler", "tool_calls", "arguments"
+    for position, call in _children(filler, "tool_calls") if filler else ():
+        if "arguments" in call.children:
+            yield "filler", "tool_calls", position, "arguments"
     for index, item in _children(filler, "items") if filler else ():
         for position, call in _children(item, "tool_calls"):
             if "arguments" in call.children:
@@ -103,10 +113,8 @@ def _unclear(node: Node) -> Iterator[Node]:
 
 def _check_faults(path: Path, details: ErrorDetails, root: Node) -> Iterator[tuple[Path, Fault]]:
     """A refused check in its own words, each sentence at the line of the key it names, else at `type`."""
-    node = root.at(path)
     for sentence in filter(str.strip, str(details["ctx"]["sentence"]).splitlines()):
-        named = (word.split(".")[0] for word in re.findall(r"`([^`]+)`", sentence))
-        key = next((word for word in named if word in node.children), "type")
+        node, key = _speaks_of(root.at(path), sentence)
         value = node.children.get(key)
         if (
             value is not None
@@ -119,6 +127,21 @@ def _check_faults(path: Path, details: ErrorDetails, root: Node) -> Iterator[tup
         if key == "type" and "schema" in node.children and "schema" in sentence:
             line = _line_in_schema(node, sentence)
         yield path, Fault(line, sentence.strip())
+
+
+def _speaks_of(check: Node, sentence: str) -> tuple[Node, str]:
+    """The check a sentence is about, this one or one inside it, and the key of it that is named first, else `type`."""
+    for word in re.findall(r"`([^`]+)`", sentence):
+        parts: list[Any] = [int(part) if part.isdigit() else part for part in word.split(".")]
+        while parts and parts[0] in ("check", "checks"):
+            steps = 1 if parts[0] == "check" else 2
+            inner = check.at(parts[:steps])
+            if inner.kind != "map" or inner is check or len(parts) < steps:
+                break
+            check, parts = inner, parts[steps:]
+        if parts and parts[0] in check.children:
+            return check, str(parts[0])
+    return check, "type"
 
 
 def _line_in_schema(check: Node, sentence: str) -> int:

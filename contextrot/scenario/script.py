@@ -18,6 +18,7 @@ class Subject:
 
     `statement` is the text as it reaches the model. `evidence` is what must be found in a view for the model to be able
     to comply: the rule's own text, or the fact's current value. `turn` is where the statement stands (0 = system).
+    `also` are the values of other facts the answer rests on, without which nobody could give it.
     """
 
     id: str
@@ -26,11 +27,20 @@ class Subject:
     evidence: str
     turn: int
     pinned: bool = False
+    also: tuple[str, ...] = ()
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Every text that must be in view."""
+        return (self.evidence, *self.also)
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A probe at one turn. `subject` is None when nothing stated in the session is tested (a tool call, say)."""
+    """A probe at one turn. `subject` is None when nothing stated in the session is tested (a tool call, say).
+
+    `item` names which of a probe's questions in rotation it is; "" for a probe with one question.
+    """
 
     id: str
     turn: int
@@ -39,6 +49,7 @@ class Ask:
     mode: Literal["fork", "inline"]
     subject: Subject | None
     facts: Mapping[str, FactState] = field(default_factory=dict)
+    item: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +65,8 @@ class CannedCall:
 class ScriptTurn:
     """One turn: what the user says, and what the canned assistant would say.
 
-    `states` are the subjects whose statement opens this user message. `reply` and `calls` are None/empty under a live
+    `states` are the subjects whose statement opens this user message; what a distractor says follows them and is no
+    subject. `reply` and `calls` are None/empty under a live
     history. `inline` is set when the user message is a probe that stays in the session; its reply is always the
     model's. `task` is what the whole turn belongs to, replies, tool rounds and forks included; "" for the session as a
     whole.
@@ -62,7 +74,7 @@ class ScriptTurn:
 
     turn: int
     user: str
-    origin: Literal["constraint", "fact", "filler", "probe"]
+    origin: Literal["constraint", "fact", "distractor", "filler", "probe"]
     states: tuple[Subject, ...] = ()
     reply: str | None = None
     calls: tuple[CannedCall, ...] = ()
@@ -84,7 +96,8 @@ class Passive:
 class Control:
     """One control question, asked in a session of its own: `text` already holds the statement for a ceiling.
 
-    `evidence` is the subject's, as in `Subject`: found in a ceiling's prompt, absent from a floor's.
+    `evidence` is the subject's, as in `Subject`: found in a ceiling's prompt, absent from a floor's. `item` is the
+    question's name when the probe has several in rotation.
     """
 
     id: str
@@ -95,6 +108,12 @@ class Control:
     check: Check
     facts: Mapping[str, FactState] = field(default_factory=dict)
     evidence: str | None = None
+    item: str = ""
+
+    @property
+    def branch(self) -> str:
+        """Name of the branch it is asked on: the kind, the probe or rule, and the item if there is one."""
+        return f"{self.kind}:{self.id}/{self.item}" if self.item else f"{self.kind}:{self.id}"
 
 
 @dataclass(frozen=True, slots=True)

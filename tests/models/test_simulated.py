@@ -237,3 +237,37 @@ def test_every_kind_can_be_made_with_its_defaults():
 )
 def test_evidence_is_found_as_words_of_its_own(text, evidence, found):
     assert mentions(text, evidence) is found
+
+
+async def test_what_it_cannot_do_it_never_does_and_the_rest_is_as_promised():
+    hint = Truth((RULE, RULE), lambda obeyed: Reply(" ".join(map(str, obeyed))), ("recall", "json"))
+    replies = [
+        await sim("hazard?hazard=0.25&cannot=recall").complete(call(system(RULE), seed=seed, hint=hint))
+        for seed in range(2000)
+    ]
+    flags = [reply.content.split() for reply in replies]
+    assert {first for first, _ in flags} == {"False"}
+    assert sum(second == "True" for _, second in flags) / len(flags) == close_to(0.75)
+
+
+async def test_without_the_types_of_the_checks_it_can_do_all():
+    assert await share(sim("perfect?cannot=recall"), [system(RULE), user("go")], 20) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("model", "sentence"),
+    [
+        ("perfect?cannot=recal", "no type of check 'recal'; did you mean recall"),
+        ("perfect?cannot=", "no type of check ''"),
+        ("perfect?cannot=recall&cannot=json", "cannot is given twice"),
+        ("perfect?canot=recall", "no parameter 'canot'; did you mean cannot"),
+    ],
+)
+def test_faulty_inabilities_are_sentences(model, sentence):
+    with pytest.raises(ConfigError, match=sentence):
+        sim(model)
+
+
+@pytest.mark.parametrize("written", ["recall,json", "recall+json", "recall, json"])
+def test_several_inabilities(written):
+    assert sim(f"perfect?cannot={written}").cannot == {"recall", "json"}

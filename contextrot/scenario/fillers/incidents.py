@@ -1,0 +1,158 @@
+"""An incident bridge: people paste log lines and metrics and say what they see and do.
+
+Pastes hold digits in three forms only, in which nobody states a fact: a clock to the millisecond (`09:42:17.381`), a
+measurement to four decimals (`1.8432s`), a seven-digit hex id that begins with a letter. Prose holds none.
+"""
+
+from __future__ import annotations
+
+from contextrot.scenario.fillers.base import Kind
+
+INCIDENTS = Kind(
+    topic="operations",
+    slots=(
+        (
+            "the checkout service", "the login service", "the order queue", "the primary database",
+            "the search cluster", "the image proxy", "the payment gateway", "the message broker",
+            "the session cache", "the edge proxy", "the report worker", "the stock service", "the mail relay",
+            "the read replica", "the file store", "the price service", "the webhook sender",
+        ),
+        (
+            "answers slowly", "drops connections", "runs out of memory", "times out on writes",
+            "fails its health check", "keeps restarting", "shows a growing backlog", "returns stale rows",
+            "rejects new sessions", "waits on a lock", "logs the same error in a loop", "sheds load",
+            "retries far too often",
+        ),
+        (
+            "in the western region only", "since the last deploy", "whenever the batch job runs",
+            "on one node out of many", "although traffic is flat", "right after the failover",
+            "as soon as the cache is cold", "for the larger tenants", "with no change on our side",
+            "in waves of a few minutes", "while the others look healthy",
+        ),
+    ),
+    openings=(
+        "Update for the bridge: {0} {1} {2}.",
+        "From my side, {0} {1} {2}.",
+        "New symptom: {0} {1} {2}.",
+        "I am looking at the dashboards and {0} {1} {2}.",
+        "Confirmed by a second person, {0} {1} {2}.",
+        "For the timeline: {0} {1} {2}.",
+        "The on-call for the platform says that {0} {1} {2}.",
+        "We just saw that {0} {1} {2}.",
+        "Pasting what I have, {0} {1} {2}.",
+        "Not sure it is related, but {0} {1} {2}.",
+        "Customer support hears the same: {0} {1} {2}.",
+        "Second look at the graphs. It seems that {0} {1} {2}.",
+    ),
+    details=(
+        "The error rate went up before the latency did.",
+        "I restarted one instance by hand and it came back clean.",
+        "Nothing was deployed in that window as far as I can see.",
+        "The dashboard lags a little behind the logs.",
+        "We have paged the owner of the cache layer.",
+        "The status page has been updated by the support team.",
+        "I do not see any packet loss between the zones.",
+        "Disk and network look normal on all nodes.",
+        "The alert cleared for a moment and then fired again.",
+        "Traffic is about what we expect at this hour.",
+        "The slow calls all end in the same table.",
+        "One of the replicas is further behind than the others.",
+        "The connection pool is at its limit on every instance.",
+        "I am collecting a heap dump before anyone restarts it again.",
+        "Memory grows in steps, not in a straight line.",
+        "The load balancer took the bad node out on its own.",
+        "There is a long transaction open since the early morning.",
+        "Most of the errors come from a single client version.",
+        "The deploy log shows a config change that nobody remembers.",
+        "Retries make it worse, so we lowered the retry limit.",
+        "I have asked the vendor whether they see anything.",
+        "The synthetic check fails from one location only.",
+        "Garbage collection takes longer than usual.",
+        "The certificate is fine, I checked the dates.",
+        "Name lookups are quick, so it is not the resolver.",
+        "The backlog shrinks when we pause the nightly export.",
+        "We have moved a part of the traffic to the other region.",
+        "The feature flag was switched off again, with no effect so far.",
+        "Writes recover first and reads follow a little later.",
+        "The thread dump shows many workers waiting for the same lock.",
+        "It does not correlate with any cron job I know of.",
+        "Only the older hardware is affected, it seems.",
+        "The queue consumer was rebalanced several times in a row.",
+        "Nobody has touched the firewall rules this week.",
+        "The graphs for the canary look the same as for the rest.",
+        "I will keep watching the tail of the log.",
+        "Customers see it as a spinning wheel on the last step.",
+        "The trace stops at the proxy and never reaches the backend.",
+        "We agreed not to fail over again until the cause is clear.",
+        "A fresh node joins the cluster and behaves well at first.",
+        "Please speak up if you change anything.",
+        "The last incident of this kind was a full disk.",
+    ),
+    closers=(
+        "More soon.", "Still looking.", "Any ideas?", "Over to you.", "Does that match what you see?",
+        "I will report back shortly.", "Who owns that part?", "Let us keep the bridge open.",
+        "Next update as soon as I know more.", "Please note it in the timeline.",
+        "Tell me if you would like the full log as well.", "I keep the graph open in the meantime.",
+        "Shall we wait for the database people before we go on?",
+        "If anyone has a better explanation, this is a good moment to share it.",
+        "Otherwise I would go on with the next node and watch what happens there.",
+        "Hands off for now, please.",
+    ),
+    replies=(
+        "Added to the timeline: {0} {1} {2}.",
+        "Thank you. So {0} {1} {2}, and the rest is unchanged.",
+        "Understood, {0} {1} {2}. Let us see whether it spreads.",
+        "That {0} {1} {2} fits what the graphs show.",
+        "Noted that {0} {1} {2}. Who can look at it from the inside?",
+        "I put it next to the earlier observations: {0} {1} {2}.",
+        "If {0} {1} {2}, the cause may sit one layer below.",
+        "Good to know. For the record, {0} {1} {2}.",
+        "Clear. As {0} {1} {2}, a wider restart would tell us little.",
+        "The logs agree with that: {0} {1} {2}.",
+        "I read the same in the metrics, {0} {1} {2}.",
+        "Thanks for the detail. It shows that {0} {1} {2}.",
+        "We should find out why {0} {1} {2} before anything else is changed.",
+        "Two people now report that {0} {1} {2}.",
+        "That narrows it down. With what we know, {0} {1} {2}.",
+        "I have told the incident lead that {0} {1} {2}.",
+        "Let us treat it as a symptom for now: {0} {1} {2}.",
+        "It may be a side effect that {0} {1} {2}, so keep the trace.",
+        "Received. Others can see on the board that {0} {1} {2}.",
+        "This is new. Until now nobody had said that {0} {1} {2}.",
+        "One hypothesis less, then. What remains is that {0} {1} {2}.",
+    ),
+    reply_ends=(
+        "Please keep watching that graph.",
+        "I have marked the moment on the dashboard.",
+        "The next step stays with you.",
+        "Nobody else should restart anything for now.",
+        "A trace from that window would help.",
+        "Support has been told.",
+        "I will compare it with the other region.",
+        "We can decide once the dump is there.",
+        "Let me know when it changes.",
+        "The list of open questions is up to date.",
+    ),
+    pastes=(
+        "```\n<millis> <loud> <the_subject> upstream <service> timed out after <long>s\n<millis> <loud> "
+        "<the_subject> retry gave up, request <hex7>\n```",
+        "```\n<millis> ERROR <the_subject> <pyerror> in <package>.<func>, request <hex7>\n```",
+        "```\n<millis> INFO <the_subject> checkpoint started\n<millis> WARN <the_subject> checkpoint took <long>s\n```",
+        "```\n<millis> WARN pool for <same_table> exhausted\n<millis> WARN waiting for a connection to "
+        "<same_table>\n<millis> ERROR gave up after <long>s\n```",
+        '```\nerror_rate{service="<the_subject>"} <f4>\nlatency_seconds{service="<the_subject>"} <long>\n```',
+        '```\nqueue_lag_seconds{queue="<same_queue>"} <long>\nqueue_lag_seconds{queue="<same_queue>",zone="b"} '
+        '<long>\n```',
+        "```\n<millis> <the_subject> error_rate=<f4> latency=<long>s\n<millis> <the_subject> error_rate=<f4> "
+        "latency=<long>s\n<millis> <the_subject> error_rate=<f4> latency=<long>s\n```",
+        "```\n<millis> kernel: out of memory, killed <the_subject>, cgroup <hex7>\n<millis> systemd: "
+        "<the_subject>.service entered failed state\n```",
+        "```\n<millis> leader lost for <same_queue>, election started\n<millis> new leader on <node> after "
+        "<long>s\n```",
+        "```\n<millis> <func> called by <service> slow, <long>s\n<millis> <func> called by <service> ok, "
+        "<f4>s\n```",
+        '```\nreplica_lag_seconds{node="<node>"} <long>\nreplica_lag_seconds{node="<node>"} <f4>\n```',
+        "```\n<millis> health check of <the_subject> failed: <remark>\n<millis> <the_subject> removed from "
+        "rotation\n```",
+    ),
+)  # fmt: skip

@@ -1,0 +1,90 @@
+"""Notes from meetings and studies, to be filed."""
+
+from __future__ import annotations
+
+from contextrot.scenario.fillers.base import Kind
+
+NOTES = Kind(
+    topic="office",
+    first_edition=True,
+    slots=(
+        (
+            "the onboarding study", "the pricing review", "the interview round", "the literature search",
+            "the design workshop", "the supplier visit", "the budget talk", "the usability test", "the field trip",
+            "the planning session", "the retrospective", "the editorial meeting", "the training day",
+            "the site survey", "the partner call", "the data review", "the hiring panel",
+        ),
+        (
+            "people liked the shorter version", "nobody could agree on the order of the steps",
+            "the open questions were sorted", "the old approach looked better than expected",
+            "we ran out of time before the last point", "most of the talk was about the schedule",
+            "two groups came to the same view", "the main risk was said aloud", "the numbers were not ready yet",
+            "a simpler plan found support", "the quiet ones had the best remarks", "the first draft was taken apart",
+            "the scope became smaller",
+        ),
+        (
+            "which surprised the team", "as we had hoped", "although the room was noisy",
+            "and that should go into the summary", "so the next step is clearer now",
+            "even if it was late in the day", "and somebody will write it up", "without much debate",
+            "which needs another look", "and the slides will be changed", "mostly because of the examples",
+        ),
+    ),
+    openings=(
+        "Notes from {0}: {1}, {2}.",
+        "In {0} {1}, {2}.",
+        "Please file this under {0}: {1}, {2}.",
+        "Short summary of {0}: {1}, {2}.",
+        "Another entry on {0}. It turned out that {1}, {2}.",
+    ),
+    details=(
+        "The discussion went back and forth between cost and quality.",
+        "Somebody asked whether the older survey still holds.",
+        "We agreed to collect examples before the next round.",
+        "The draft needs a shorter introduction and a clearer ending.",
+        "A visitor pointed out that the wording is hard to translate.",
+        "There was a long detour about the naming of the parts.",
+        "The group would like to see a sketch rather than a table.",
+        "One reviewer doubts that the sample is large enough.",
+        "The second half was mostly about who does what.",
+        "It was mentioned that the neighbours had tried something similar.",
+        "We looked at the comments from the last round one by one.",
+        "A printed copy went around and came back full of marks.",
+        "The timeline was left open on purpose.",
+        "Most people would rather start small and learn from it.",
+        "The question of access came up again and was parked.",
+        "Some of the quotes can be used in the public version.",
+        "Nobody objected to moving the review to the morning.",
+        "The recording is clear enough to be typed up later.",
+        "We skipped the part on tools because it was covered before.",
+        "The weather kept a few people away.",
+        "Coffee helped.",
+        "The tone was friendly throughout.",
+        "An outside view would be welcome at this point.",
+        "The list of sources has grown and should be tidied.",
+        "It is not clear yet who will own the result.",
+    ),
+    closers=(
+        "Noted.", "More later.", "Please keep this.", "That was all.", "File it with the rest.",
+        "We return to it soon.", "The rest can wait until then.", "Please add it to the running notes.",
+        "I will send the longer version later on.", "Tell me if any of this is unclear to you.",
+        "We should come back to this before the end of the month.",
+        "The full minutes will follow as soon as they are typed.",
+        "Please put it next to the other entries so that nothing is lost.",
+    ),
+    replies=(
+        "Filed under {0}: {1}, {2}.",
+        "Thank you, the entry on {0} is in place. Main point: {1}, {2}.",
+        "I have added to {0} that {1}, {2}.",
+        "Good. For {0} the record now says that {1}, {2}.",
+        "Noted for {0}: {1}, {2}. The rest is kept as background.",
+    ),
+    reply_ends=(
+        "I marked one point for follow-up.",
+        "It sits next to the earlier entries.",
+        "I left the quotes as they were.",
+        "The open question is on the list.",
+        "Tell me if you want it shorter.",
+        "I can turn it into slides later.",
+        "The order follows your notes.",
+    ),
+)  # fmt: skip
