@@ -19,6 +19,7 @@ from contextrot.outcomes import Cause
 if TYPE_CHECKING:
     import pandas as pd
 
+    from contextrot.analysis.figures import Summary
     from contextrot.analysis.tables import Run
 
 #: below this ceiling rate a model is held to be incapable; at or above this floor rate a probe tests nothing
@@ -38,10 +39,25 @@ def controls(run: Run) -> pd.DataFrame:
     return _controls(run.verdicts)
 
 
-def _controls(verdicts: pd.DataFrame) -> pd.DataFrame:
+def gateable(summary: Summary) -> dict[tuple[str, str], list[str]]:
+    """The checks that may decide a gate: (scenario, model) → ids of probes and passive checks, sorted.
+
+    All that were asked, less those that pass their floor control: what passes without its rule ever being stated says
+    nothing about keeping it. What the model cannot do stays in (another model could, and becoming unable is a
+    regression), and so does what has no floor: a run without controls, or a probe that says itself all it asks for.
+    """
+    nothing = {(control.scenario, control.model, control.id) for control in summary.controls if not control.gateable}
+    found: dict[tuple[str, str], set[str]] = {}
+    for group in summary.groups:
+        key = (str(group.scenario), group.model)
+        asked = {check.id for check in group.by_check}
+        found.setdefault(key, set()).update(name for name in asked if (*key, name) not in nothing)
+    return {key: sorted(names) for key, names in found.items()}
+
+
+def _controls(verdicts: pd.DataFrame, keys: Sequence[str] = ("scenario", "model", "id")) -> pd.DataFrame:
     import pandas as pd
 
-    keys = ["scenario", "model", "id"]
     asked = verdicts.loc[verdicts["kind"].isin(["ceiling", "floor"])]
     sides = []
     for side in ("ceiling", "floor"):
@@ -61,7 +77,7 @@ def _controls(verdicts: pd.DataFrame) -> pd.DataFrame:
     frame[counts] = frame[counts].astype("int64")
     frame["incapable"] = frame["ceiling"] < CONTROL_SHARE
     frame["tests_nothing"] = frame["floor"] >= CONTROL_SHARE
-    return frame.rename_axis(keys).reset_index()
+    return frame.rename_axis(list(keys)).reset_index()
 
 
 def final_causes(verdicts: pd.DataFrame) -> pd.Series[Any]:
@@ -73,10 +89,12 @@ def final_causes(verdicts: pd.DataFrame) -> pd.Series[Any]:
 
     failed = (verdicts["outcome"] == "fail") & verdicts["kind"].isin(["probe", "passive"])
     causes = verdicts["cause"].astype(object).where(failed & verdicts["cause"].notna(), "")
-    table = _controls(verdicts)
-    hopeless = pd.MultiIndex.from_frame(table.loc[table["incapable"], ["scenario", "model", "id"]])
+    # Each question of a probe in rotation has a ceiling of its own: a model may be able to answer one and not another.
+    keys = [key for key in ("scenario", "model", "id", "item") if key in verdicts]
+    table = _controls(verdicts, keys)
+    hopeless = pd.MultiIndex.from_frame(table.loc[table["incapable"], keys])
     if len(hopeless):
-        asked = pd.MultiIndex.from_arrays([verdicts[key].astype(object) for key in ("scenario", "model", "id")])
+        asked = pd.MultiIndex.from_arrays([verdicts[key].astype(object) for key in keys])
         causes = causes.mask(failed & asked.isin(hopeless), str(Cause.INCAPABLE))
     kinds = ["", *map(str, Cause)]
     return causes.astype(pd.CategoricalDtype([*kinds, *sorted(set(causes) - set(kinds))]))

@@ -181,7 +181,7 @@ def compliance(
         passed = per_session["pass"].to_numpy(dtype=float)
         decided = passed + per_session["fail"].to_numpy(dtype=float)
         passed, decided = passed[decided > 0], decided[decided > 0]
-        low, high, method = _session_interval(passed, decided, level, resamples, seed)
+        low, high, method = session_interval(passed, decided, level, resamples, seed)
         n = int(decided.sum())
         rows.append(
             {
@@ -201,10 +201,13 @@ def compliance(
     return pd.DataFrame(rows, columns=columns)
 
 
-def _session_interval(
-    passed: Array, decided: Array, level: float, resamples: int, seed: int
+def session_interval(
+    passed: Array, decided: Array, level: float = 0.95, resamples: int = 2000, seed: int = 0
 ) -> tuple[float, float, str]:
-    """Interval of passed.sum() / decided.sum() with sessions (the entries) as units; see `compliance`."""
+    """Interval of passed.sum() / decided.sum() with sessions (the entries, all decided > 0) as units.
+
+    Returns low, high and the method as `compliance` names it; NaN for both bounds with ``none``.
+    """
     import numpy as np
 
     sessions = len(decided)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from contextrot.analysis.difference import Difference
+from contextrot.analysis.rates import CheckRate, ItemRate, Point, Rate, Share, Third
 from contextrot.outcomes import Ended
 
 #: `ended` of a session that has no end record
@@ -17,37 +19,58 @@ CUT_SHORT = (str(Ended.LIMIT), str(Ended.ERROR), str(Ended.CANCELLED), RUNNING)
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
-    """Compliance: passes among `n` decided verdicts of `sessions` sessions, with a session-level 95 % interval.
+class Actions:
+    """What the sessions of a group did with their tools (`analysis/actions.py`).
 
-    `undecided` verdicts (truncated, empty, error, …) are counted beside it. rate, low, high: None when unknown.
+    basis: what the call rate is over, replies to `probes` that ask for an action, or all `turns`. by_turn: that rate,
+    a reply with a call as a pass. change: last third minus first; alert: its interval lies below 0. probes_by_turn:
+    compliance of the `tool_call` probes. actions: tool calls of the model; repeated: those that had succeeded before.
+    steps_per_turn: model calls a live turn took; steps_per_task: the same per task, None where there are none.
     """
 
-    rate: float | None
-    n: int
-    passes: int
-    fails: int
-    undecided: int
+    basis: str
+    by_turn: list[Point]
+    thirds: list[Third]
+    change: Difference
+    alert: bool
+    probes_by_turn: list[Point]
+    actions: int
+    repeated: Share | None
+    steps_per_turn: float | None
+    tasks: int
+    steps_per_task: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """Prompt tokens spared against `full` on `pairs` of sessions with the same script; `share` < 0: more were sent."""
+
+    share: float
+    prompt_tokens: int
+    full_prompt_tokens: int
+    pairs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A level of the budget monitor (`WARN`, `ROTATE`), from `threshold` of the window on.
+
+    sessions: how many of `n` reached it; median_turn: of the turns at which those first did.
+    """
+
+    level: str
+    threshold: float
     sessions: int
-    low: float | None
-    high: float | None
+    n: int
+    median_turn: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Point(Rate):
-    """A rate at one place of a curve: `x` is the turn, or the middle of an occupancy bin (share); `label` says it."""
+class FirstFailure:
+    """A session that failed, to be looked at: `contextrot show RUN session --turn turn`."""
 
-    x: float
-    label: str
-
-
-@dataclass(frozen=True, slots=True)
-class CheckRate(Rate):
-    """Compliance after turn 0 of one probe or passive check."""
-
-    kind: str
-    id: str
-    subject: str | None
+    session: str
+    turn: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +80,11 @@ class Length:
     n: sessions in the estimate; unknown: sessions in which nothing was checked. events: how many ended by `fail`,
     `overflow`, `over_budget`; all three end the useful session. censored: those without an event. first_fail_turns:
     ``{turn: sessions}``; last_pass: median turn of the last check that passed before the failure. first_causes: why
-    the first failures failed (`mixed` when one turn failed for several reasons). broke_off_turns: ``{turn:
-    sessions}`` of overflow and over_budget. kept_turns: ``{turn: sessions}``, the last decided check of the sessions
-    without an event. hazard_p: p-value of the constant-hazard null.
+    the first failures failed (`mixed` when one turn failed for several reasons); first_subjects: what they failed on,
+    ``{constraint, fact or probe: sessions}``. broke_off_turns: ``{turn: sessions}`` of overflow and over_budget.
+    kept_turns: ``{turn: sessions}``, the last decided check of the sessions without an event. hazard_p: p-value of the
+    constant-hazard null, None when fewer than 5 sessions failed. mixed_horizons: the sessions pooled here were checked
+    up to different turns, so that a median of them mixes lengths.
     """
 
     median: float | None
@@ -76,9 +101,11 @@ class Length:
     last_pass: float | None
     first_fail_turns: dict[str, int]
     first_causes: dict[str, int]
+    first_subjects: dict[str, int]
     broke_off_turns: dict[str, int]
     kept_turns: dict[str, int]
     hazard_p: float | None
+    mixed_horizons: bool
     steps: list[dict[str, float]] = field(repr=False)
 
 
@@ -105,6 +132,10 @@ class Group:
     Compliance `overall` holds all turns, `fresh` turn 0, `after_fresh` the rest, `at_depth` the second half of the
     planned turns, `last_turn` the deepest turn the scenario was checked at. Curves are kept per verdict kind, as a
     probe and a passive check are asked at different turns. `cut`: did the strategy ever send less than the whole log?
+
+    levels: when the budget monitor spoke; by_level: compliance by the level of the prompt that was answered (OK, WARN,
+    ROTATE). actions: None where there are no tools. hallucinated: failed `abstain` checks. saved: against `full`.
+    first_failure: the earliest, None when none failed.
     """
 
     scenario: str | None
@@ -123,6 +154,13 @@ class Group:
     by_turn: dict[str, list[Point]] = field(repr=False)
     by_occupancy: dict[str, list[Point]] = field(repr=False)
     by_check: list[CheckRate] = field(repr=False)
+    by_item: list[ItemRate] = field(repr=False)
+    by_level: list[Point] = field(repr=False)
+    levels: list[Reached]
+    actions: Actions | None
+    hallucinated: Share | None
+    saved: Saved | None
+    first_failure: FirstFailure | None
     causes: dict[str, int]
     undecided: dict[str, int]
     spent: Spent
@@ -140,7 +178,11 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """What the control questions showed for one probe or constraint; `kind` is what it is in the session."""
+    """What the control questions showed for one probe or constraint; `kind` is what it is in the session.
+
+    gateable: may decide a gate. What passes without its rule proves nothing; what the model cannot do may: another
+    model could, and a change that makes it unable is a regression.
+    """
 
     scenario: str
     model: str
@@ -154,6 +196,7 @@ class Control:
     floor_undecided: int
     incapable: bool
     tests_nothing: bool
+    gateable: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +229,70 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of a grid under one strategy on one model; `values` are those of the axes that vary.
+
+    occupancy_end, tokens_end: means over sessions of the last prompt that was answered (share of the window; tokens).
+    """
+
+    scenario: str
+    values: dict[str, str]
+    model: str
+    strategy: str
+    sessions: int
+    length: str
+    median: float | None
+    at_depth: Rate
+    occupancy_end: float | None
+    tokens_end: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Band(Rate):
+    """Compliance in one band of turns and one band of occupancy, over all cells of a grid."""
+
+    model: str
+    strategy: str
+    turns: str
+    occupancy: str
+
+
+@dataclass(frozen=True, slots=True)
+class PooledItem(ItemRate):
+    """A rotated item over all cells of a grid."""
+
+    model: str
+    strategy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """Two values of the axis `mode` or `history` side by side: probes passed after turn 0, `second` minus `first`.
+
+    Sessions are paired by all other axes, strategy, model and repeat.
+    """
+
+    axis: str
+    first: str
+    second: str
+    model: str
+    strategy: str
+    change: Difference
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The cells of one `grid:` side by side (`analysis/grids.py`)."""
+
+    family: str
+    axes: dict[str, list[str]]
+    cells: list[Cell]
+    bands: list[Band]
+    arms: list[Arm]
+    items: list[PooledItem]
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """A run in figures. `groups` per scenario × model × strategy, `pooled` over the scenarios of a model × strategy.
 
@@ -208,6 +315,7 @@ class Summary:
     pooled: list[Group]
     controls: list[Control]
     references: list[Reference]
+    families: list[Family]
     errors: dict[str, int]
     problems: list[str]
 

@@ -6,34 +6,29 @@ All arithmetic of the reports is done here; `report/` only arranges and words it
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from contextrot.analysis.actions import actions, hallucinated, saved
 from contextrot.analysis.causes import cause_split, controls
-from contextrot.analysis.figures import (
-    RUNNING,
-    CheckRate,
-    Control,
-    Group,
-    Length,
-    Origin,
-    Point,
-    Rate,
-    Reference,
-    Spent,
-    Summary,
-)
+from contextrot.analysis.figures import RUNNING, Control, FirstFailure, Group, Origin, Reference, Spent, Summary
+from contextrot.analysis.grids import families
+from contextrot.analysis.items import by_item
+from contextrot.analysis.lengths import session_length
+from contextrot.analysis.levels import by_level, levels_reached
+from contextrot.analysis.rates import CheckRate, Point, Rate
 from contextrot.analysis.session_files import UNANSWERED
 from contextrot.analysis.tables import SESSION_KINDS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from contextrot.analysis.survival import Survival
     from contextrot.analysis.tables import Run
 #: format of summary.json; grows when a field changes its meaning or goes away
 VERSION = 1
+#: the strategy that sends the whole log: what the others save tokens against
+FULL = "full"
 
 
 def summarise(run: Run) -> Summary:
@@ -43,6 +38,7 @@ def summarise(run: Run) -> Summary:
     measured = sessions.loc[~is_control]
     table = _controls(run)
     groups = _groups(run, measured, ["scenario", "model", "strategy"])
+    verdicts = run.verdicts.loc[run.verdicts["kind"].isin(SESSION_KINDS)]
     if len({group.scenario for group in groups}) > 1:
         pooled = _groups(run, measured, ["model", "strategy"])
     else:
@@ -64,6 +60,7 @@ def summarise(run: Run) -> Summary:
         pooled=pooled,
         controls=table,
         references=_references(table),
+        families=families(groups, measured, verdicts, run.turns),
         errors=dict(Counter(map(str, run.errors.values())).most_common(5)),
         problems=list(run.problems),
     )
@@ -81,8 +78,11 @@ def _groups(run: Run, sessions: pd.DataFrame, by: list[str]) -> list[Group]:
         names = set(rows["session"])
         mine = verdicts.loc[verdicts["session"].isin(names)]
         calls = run.turns.loc[run.turns["session"].isin(names)]
+        whole = sessions.loc[(sessions["strategy"] == FULL) & (sessions["model"] == rows["model"].iloc[0])]
+        spared = None if rows["strategy"].iloc[0] == FULL else saved(run.turns, rows, whole)
         causes = {str(name): int(value) for name, value in split.get(key, {}).items() if name not in by}
-        found.append(_group(dict(zip(by, map(str, key), strict=True)), rows, mine, calls, causes, deepest, own))
+        named = dict(zip(by, map(str, key), strict=True))
+        found.append(replace(_group(named, rows, mine, calls, causes, deepest, own), saved=spared))
     return sorted(found, key=_order(run.config, by))
 
 
@@ -100,7 +100,7 @@ def _group(
     undecided = verdicts.loc[~verdicts["outcome"].isin(["pass", "fail"]), "outcome"]
     turn_calls = calls.loc[calls["purpose"].isin(["turn", "probe"])]
     reuse = sessions["mean_prefix_reuse"].dropna()
-    gone = turn_calls[["masked", "offloaded", "summarised", "retrieved", "dropped"]].fillna(0).to_numpy()
+    gone = turn_calls[["masked", "offloaded", "summarised", "dropped"]].fillna(0).to_numpy()  # retrieved is in view
     return Group(
         scenario=names.get("scenario"),
         model=names["model"],
@@ -113,11 +113,18 @@ def _group(
         turns_planned=None if planned != planned else int(planned),
         sessions=len(sessions),
         ended=_ended(sessions),
-        length=_length(sessions, verdicts, deepest),
+        length=session_length(sessions, verdicts, deepest),
         compliance=_compliance(sessions, verdicts, deepest),
         by_turn={kind: _by_turn(rows) for kind, rows in _kinds(verdicts)},
         by_occupancy={kind: _by_occupancy(rows) for kind, rows in _kinds(verdicts)},
         by_check=_by_check(verdicts),
+        by_item=by_item(verdicts),
+        by_level=by_level(verdicts),
+        levels=levels_reached(sessions),
+        actions=actions(sessions, verdicts, calls),
+        hallucinated=hallucinated(verdicts),
+        saved=None,
+        first_failure=_first_failure(sessions),
         causes=causes or dict.fromkeys(("lost", "ignored", "incapable", "unattributed", "fails"), 0),
         undecided={str(name): int(n) for name, n in undecided.astype(object).value_counts().items()},
         spent=_spent(sessions, calls),
@@ -129,80 +136,20 @@ def _group(
     )
 
 
+def _first_failure(sessions: pd.DataFrame) -> FirstFailure | None:
+    """The earliest, of those after the fresh session where there are any: there something had been kept before."""
+    failed = sessions.loc[sessions["event"] == "fail"].sort_values(["first_fail_turn", "repeat"], kind="stable")
+    if not len(failed):
+        return None
+    later = failed.loc[failed["first_fail_turn"] > 0]
+    row = (later if len(later) else failed).iloc[0]
+    return FirstFailure(str(row["session"]), int(row["first_fail_turn"]))
+
+
 def _kinds(verdicts: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """Verdicts per kind, the kinds that occur only."""
     split = [(kind, verdicts.loc[verdicts["kind"] == kind]) for kind in SESSION_KINDS]
     return [(kind, rows) for kind, rows in split if len(rows)]
-
-
-def _length(sessions: pd.DataFrame, verdicts: pd.DataFrame, deepest: dict[Any, float]) -> Length:
-    import pandas as pd
-
-    from contextrot.analysis.survival import kaplan_meier, median_text
-
-    known = sessions.loc[sessions["duration"].notna()]
-    decided = verdicts.loc[verdicts["outcome"].isin(["pass", "fail"])]
-    durations = known["duration"].astype(int).tolist()
-    ended = (known["event"].astype(object) != "").astype(int).tolist()
-    failed = known.loc[known["event"] == "fail"]
-    horizon = min((deepest[name] for name in sessions["scenario"].unique() if name in deepest), default=None)
-    turns = sorted({int(turn) for turn in decided["turn"]})
-    # An overflow can come at any turn, not only where something is asked.
-    survival = kaplan_meier(durations, ended, times=sorted({*turns, *durations}) or None, horizon=horizon)
-    last_pass = failed["last_pass_turn"].dropna()
-    at_fail = decided.loc[decided["outcome"] == "fail"].merge(
-        failed[["session", "first_fail_turn"]].rename(columns={"first_fail_turn": "turn"}), on=["session", "turn"]
-    )
-    why = pd.Series(
-        [causes.pop() if len(causes) == 1 else "mixed" for _, causes in _sets(at_fail["session"], at_fail["cause"])],
-        dtype=object,
-    ).replace("", "unattributed")
-    return Length(
-        median=_number(survival.median),
-        low=_number(survival.low),
-        high=_number(survival.high),
-        text=median_text(survival),
-        n=survival.n,
-        unknown=len(sessions) - len(known),
-        censored=survival.n - survival.events,
-        events={kind: int((known["event"] == kind).sum()) for kind in ("fail", "overflow", "over_budget")},
-        horizon=_number(survival.horizon),
-        restricted_mean=_number(survival.restricted_mean),
-        restricted_mean_se=_number(survival.restricted_mean_se),
-        last_pass=float(last_pass.median()) if len(last_pass) else None,
-        first_fail_turns=_counted(failed["first_fail_turn"]),
-        first_causes={str(cause): int(n) for cause, n in why.value_counts().items()},
-        broke_off_turns=_counted(known.loc[known["event"].isin(["overflow", "over_budget"]), "duration"]),
-        kept_turns=_counted(known.loc[known["event"].astype(object) == "", "duration"]),
-        hazard_p=_hazard(durations, (known["event"] == "fail").astype(int).tolist(), turns),
-        steps=_steps(survival),
-    )
-
-
-def _hazard(durations: list[int], failed: list[int], turns: list[int]) -> float | None:
-    """p-value of "failures come at one constant rate" over the turns after the fresh one; None when not testable."""
-    from contextrot.analysis.survival import constant_hazard_test
-
-    later = [turn for turn in turns if turn > 0]
-    if not durations or not later:
-        return None
-    test = constant_hazard_test(durations, failed, times=later)
-    return None if test.method == "none" else float(test.p_value)
-
-
-def _counted(turns: pd.Series[Any]) -> dict[str, int]:
-    return {str(turn): int(n) for turn, n in turns.astype(int).value_counts().sort_index().items()}
-
-
-def _sets(keys: Iterable[Any], values: Iterable[Any]) -> Iterable[tuple[Any, set[str]]]:
-    sets: dict[Any, set[str]] = {}
-    for key, value in zip(keys, values, strict=True):
-        sets.setdefault(key, set()).add(str(value))
-    return sets.items()
-
-
-def _steps(survival: Survival) -> list[dict[str, float]]:
-    return [{str(name): float(value) for name, value in row.items()} for row in survival.table.to_dict("records")]
 
 
 def _compliance(sessions: pd.DataFrame, verdicts: pd.DataFrame, deepest: dict[Any, float]) -> dict[str, Rate]:
@@ -226,21 +173,14 @@ def _rate(verdicts: pd.DataFrame) -> Rate:
     table = compliance(verdicts[["session", "outcome"]].assign(all="all"), "all")
     if not len(table):
         return Rate(None, 0, 0, 0, 0, 0, None, None)
-    return Rate(**_fields(table.iloc[0].to_dict()))
-
-
-def _fields(row: dict[Any, Any]) -> dict[str, Any]:
-    """The fields of `Rate` from a row of `compliance`."""
-    shares = {name: _number(row[name]) for name in ("rate", "low", "high")}
-    counts = {name: int(row[name]) for name in ("n", "passes", "fails", "undecided", "sessions")}
-    return {**shares, **counts}
+    return Rate(**Rate.fields(table.iloc[0].to_dict()))
 
 
 def _by_turn(verdicts: pd.DataFrame) -> list[Point]:
     from contextrot.analysis.curves import compliance
 
     table = compliance(verdicts[["session", "outcome", "turn"]], "turn")
-    return [Point(**_fields(row), x=float(row["turn"]), label=str(row["turn"])) for row in table.to_dict("records")]
+    return [Point.of(row, float(row["turn"]), str(row["turn"])) for row in table.to_dict("records")]
 
 
 def _by_occupancy(verdicts: pd.DataFrame) -> list[Point]:
@@ -249,7 +189,7 @@ def _by_occupancy(verdicts: pd.DataFrame) -> list[Point]:
 
     rows = verdicts[["session", "outcome"]].assign(bin=occupancy_bins(verdicts["occupancy"].tolist()))
     return [
-        Point(**_fields(row), x=float(row["bin"].mid), label=bin_label(row["bin"]))
+        Point.of(row, float(row["bin"].mid), bin_label(row["bin"]))
         for row in compliance(rows, "bin").to_dict("records")
     ]
 
@@ -293,6 +233,7 @@ def _controls(run: Run) -> list[Control]:
         Control(
             **{str(name): _plain(value) for name, value in row.items()},
             kind=kinds.get(row["id"], "probe"),
+            gateable=not row["tests_nothing"],
         )
         for row in controls(run).to_dict("records")
     ]
@@ -332,10 +273,6 @@ def _cost(calls: pd.DataFrame) -> float | None:
     """USD of the answered calls; None as soon as one has no price, and when there are none."""
     costs = calls.loc[~calls["outcome"].isin(list(UNANSWERED)), "cost"]
     return None if not len(costs) or costs.isna().any() else float(costs.sum())
-
-
-def _number(value: Any) -> float | None:
-    return None if value is None or value != value else float(value)
 
 
 def _plain(value: Any) -> Any:

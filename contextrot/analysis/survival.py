@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from contextrot.analysis.median_interval import EXACTLY, median_interval
+
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
@@ -18,9 +20,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
     Numbers = Sequence[float] | NDArray[Any] | pd.Series[Any]
-
-#: Kaplan–Meier values this close to one half are one half: they come out of a product of floats.
-EXACTLY = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +96,7 @@ def kaplan_meier(
     that are compared need the same one. No sessions give n = 0 and None everywhere.
 
     Median: the smallest turn t with S(t) <= 1/2 (Kaplan and Meier 1958; Brookmeyer and Crowley 1982).
-    Its interval: see `_median_interval`. Table: log(-log S) intervals with Greenwood's variance (Kalbfleisch and
+    Its interval: `analysis/median_interval.py`. Table: log(-log S) intervals with Greenwood's variance (Kalbfleisch and
     Prentice 2002, §1.4), which end at 0 and 1; where S is 0 or 1, the exact one-sided binomial bound. Restricted mean
     and its variance: Klein and Moeschberger 2003, §4.5; no standard error where no failure was seen, as 0 would lie.
 
@@ -130,7 +129,7 @@ def kaplan_meier(
     reached = np.flatnonzero(s <= 0.5 + EXACTLY)
     median = at[reached[0]] if len(reached) else None
     grid = turn_grid(duration, times) if whole or times is not None else None
-    low, high = _median_interval(at, s, size, time, risk, grid, level)
+    low, high = median_interval(at, s, size, time, risk, grid, level)
 
     step = np.searchsorted(at, time, side="right") - 1  # the event time each observed time stands on; -1 = before any
     survival = np.where(step >= 0, s[step], 1.0) if len(s) else np.ones(len(time))
@@ -263,65 +262,6 @@ def cumulative_incidence(durations: Numbers, kinds: Sequence[str | None]) -> pd.
     whole = np.all(duration == np.round(duration))
     time = fit.times.astype(int) if whole else fit.times
     return pd.DataFrame({"time": time, **dict(zip(names, fit.cinc, strict=True))})
-
-
-def _median_interval(
-    at: Array, s: Array, size: Array, time: Array, risk: Array, grid: Array | None, level: float
-) -> tuple[float | None, float | None]:
-    """The turns that a test does not reject as the median; both ends included.
-
-    Turn t is the median of a discrete life length when S(t) <= 1/2 < S(t-1). It is rejected when S(t) is significantly
-    above 1/2 or S(t-1) significantly below (Brookmeyer and Crowley 1982, test inversion), each side by the mid-p
-    binomial test of 1/2 with the effective number of sessions S(1-S)/Greenwood's variance: the sign test where nobody
-    is censored before (Fay, Brittain and Proschan 2013 discuss mid-p for survival). Both statements cannot be close to
-    false at once when S falls far within one turn, so the tails are those of Imbens and Manski 2004 for a parameter
-    known up to an interval: c solves Phi(c + drop/sd) - Phi(-c) = level, between the two-sided and the one-sided
-    point. The drop is the mean fall of S a turn across the plain interval; in continuous time it is 0.
-    """
-    import numpy as np
-    from scipy.optimize import brentq
-    from scipy.special import ndtr, ndtri
-
-    tail = (1 - level) / 2
-    above = _upper_mid_p(s * size, size)  # small where S is significantly above 1/2, near 1 where below
-
-    def bounds(tail: float) -> tuple[float | None, float | None]:
-        under = np.flatnonzero(above > 1 - tail)
-        high = float(at[under[0]]) if len(under) else None
-        open_ = np.flatnonzero(above >= tail)
-        if len(open_):
-            # The first failure bounds from below only if that many sessions without one before it say something.
-            early = float(risk[np.searchsorted(time, at[0])])
-            known = open_[0] > 0 or _upper_mid_p(np.array([early]), np.array([early]))[0] < tail
-            return (float(at[open_[0]]) if known else None), high
-        # Every failure time is too early for the median: it lies beyond the last turn that enough sessions reached.
-        last, n = (s[-1], size[-1]) if len(s) else (1.0, risk[0])
-        left = np.minimum(risk / last, n)
-        sure = time[_upper_mid_p(last * left, left) < tail]
-        return (float(sure[-1]) if len(sure) else None), high
-
-    low, high = bounds(tail)
-    if grid is None or len(s) == 0:
-        return low, high
-    start = grid[0] if low is None else low
-    end = max(start, time[-1] if high is None else high)
-    turns = max(1, int(((grid >= start) & (grid <= end)).sum()))
-    s_start = s[at < start][-1] if (at < start).any() else 1.0
-    s_end = s[at <= end][-1] if (at <= end).any() else 1.0
-    middle = min(int(np.searchsorted(-s, -0.5)), len(s) - 1)
-    drop = (s_start - s_end) / turns * 2 * np.sqrt(size[middle])
-    c = brentq(lambda x: ndtr(x + drop) - ndtr(-x) - level, ndtri(level) - EXACTLY, ndtri(1 - tail) + EXACTLY)
-    return bounds(float(ndtr(-c)))
-
-
-def _upper_mid_p(y: Array, n: Array) -> Array:
-    """P(Y > y) + P(Y = y) / 2 for Y ~ Binomial(n, 1/2), through the beta function so that n need not be whole."""
-    import numpy as np
-    from scipy.special import betainc
-
-    more = np.where(n - y > EXACTLY, betainc(y + 1, np.maximum(n - y, EXACTLY), 0.5), 0.0)
-    least = np.where(y > EXACTLY, betainc(np.maximum(y, EXACTLY), n - y + 1, 0.5), 1.0)
-    return np.asarray((more + least) / 2)
 
 
 def _pointwise(

@@ -11,10 +11,12 @@ from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-from contextrot.bench.caller import Listener, outcome_of, priced, stored_reply
-from contextrot.bench.grading import judge, verdict_record
+from contextrot.bench.caller import Caller, Listener, outcome_of, priced, stored_reply
+from contextrot.bench.grading import verdict_record
+from contextrot.bench.judging import SessionPanel, judged
 from contextrot.bench.plan import Plan
 from contextrot.bench.store import Record, SessionFile
+from contextrot.checks import grade
 from contextrot.checks.base import Check, FactState
 from contextrot.errors import ContextrotError, ModelError, ModelTimeoutError
 from contextrot.messages import Reply, user
@@ -24,10 +26,13 @@ from contextrot.scenario.script import Ask, Control, Subject
 
 
 class AgentSession:
-    """Feeds the script's user messages to one agent and grades what comes back."""
+    """Feeds the script's user messages to one agent and grades what comes back; `judges` asks judges, if any."""
 
-    def __init__(self, plan: Plan, model: AgentModel, file: SessionFile, listener: Listener) -> None:
+    def __init__(
+        self, plan: Plan, model: AgentModel, file: SessionFile, listener: Listener, judges: Caller | None = None
+    ) -> None:
         self.plan, self.script, self.model, self.file, self.listener = plan, plan.script, model, file, listener
+        self.judges = judges
         self.turn = self.calls = self.messages = 0
         self.stated: set[str] = set()
 
@@ -99,11 +104,11 @@ class AgentSession:
             await self._control(control)
 
     async def _control(self, control: Control) -> None:
-        branch = f"{control.kind}:{control.id}"
+        branch = control.branch
 
         def record(verdict: Verdict, call: int | None) -> None:
-            subject = control.subject_id
-            self._verdict(control.id, control.kind, control.check, verdict, branch, call, subject_id=subject)
+            subject, item = control.subject_id, control.item
+            self._verdict(control.id, control.kind, control.check, verdict, branch, call, subject_id=subject, item=item)
 
         try:
             async with _closing(self.model.new_session()) as agent:
@@ -111,7 +116,7 @@ class AgentSession:
         except ModelError as error:
             record(Verdict(Outcome(error.outcome), str(error)), None)
             raise
-        record(judge([reply], control.check, control.facts), number)
+        record(await self._judged(reply, control.check, control.facts, control.text, branch), number)
 
     async def _feed(self, agent: Agent, text: str, ask: Ask | None, branch: str | None, origin: str = "probe") -> None:
         try:
@@ -122,17 +127,29 @@ class AgentSession:
             raise
         tested = ask.subject.id if ask is not None and ask.subject is not None else None
         if ask is not None:
-            verdict = judge([reply], ask.check, ask.facts)
-            self._verdict(ask.id, "probe", ask.check, verdict, branch, number, ask.subject)
+            verdict = await self._judged(reply, ask.check, ask.facts, text, branch)
+            self._verdict(ask.id, "probe", ask.check, verdict, branch, number, ask.subject, item=ask.item)
         facts: Mapping[str, FactState] = {}
         for passive in self.script.passive:
             if passive.subject.id in self.stated and passive.subject.id != tested:
-                verdict = judge([reply], passive.check, facts)
+                verdict = await self._judged(reply, passive.check, facts, text, branch)
                 self._verdict(passive.subject.id, "passive", passive.check, verdict, branch, number, passive.subject)
+
+    async def _judged(
+        self, reply: Reply, check: Check, facts: Mapping[str, FactState], question: str, branch: str | None
+    ) -> Verdict:
+        """The check's verdict; what a judge is asked on the way is numbered with the agent's own calls."""
+        if self.judges is None:
+            return grade(check, reply, facts)
+        self.judges.calls = self.calls
+        panel = SessionPanel(self.judges, self.turn, branch)
+        verdict = await judged([reply], check, facts, question=question, panel=panel)
+        self.calls = self.judges.calls
+        return verdict
 
     def _unanswered(self, ask: Ask, branch: str | None, error: ModelError) -> None:
         verdict = Verdict(Outcome(error.outcome), str(error))
-        self._verdict(ask.id, "probe", ask.check, verdict, branch, None, ask.subject)
+        self._verdict(ask.id, "probe", ask.check, verdict, branch, None, ask.subject, item=ask.item)
 
     async def _ask(
         self, agent: Agent, text: str, branch: str | None, purpose: str, origin: str = "probe"
@@ -196,6 +213,7 @@ class AgentSession:
         call: int | None,
         subject: Subject | None = None,
         subject_id: str | None = None,
+        item: str = "",
     ) -> None:
         record = verdict_record(
             verdict,
@@ -207,6 +225,7 @@ class AgentSession:
             subject=subject,
             subject_id=subject_id,
             call=call,
+            item=item,
         )
         # Nothing is known of what the agent's model was sent, so nothing is claimed about why.
         self.file.emit(record | {"cause": None})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol
@@ -72,7 +72,8 @@ def _stored_view(view: View, view_hash: str) -> Record:
 class Caller:
     """Makes the calls of one session and writes their records. Holds what it learns of the model's counting.
 
-    `auxiliary` is the gate of the model that works for the strategy, where that is another than the session's own.
+    `auxiliary` is the gate of the model that works for the strategy, where that is another than the session's own;
+    `judges` are those of the models that judge replies, by the name a check gives.
     """
 
     def __init__(
@@ -83,10 +84,12 @@ class Caller:
         counter: TokenCounter,
         listener: Listener,
         auxiliary: Gate | None = None,
+        judges: Mapping[str | None, Gate] | None = None,
     ) -> None:
         self.plan = plan
         self.gate = gate
         self.auxiliary = auxiliary or gate
+        self.judges = judges or {}
         self.file = file
         self.counter = counter
         self.listener = listener
@@ -121,11 +124,14 @@ class Caller:
         reuse: float | None = None,
         hint: Truth | None = None,
         max_tokens: int | None = None,
+        gate: Gate | None = None,
+        temperature: float | None = None,
     ) -> Answer:
         """Ask once and record it. Raises the `ModelError` that ended the call, after recording it as well."""
         plan, settings = self.plan, self.plan.settings
-        helps = purpose == "auxiliary"
-        gate = self.auxiliary if helps else self.gate
+        judges = purpose == "judge"
+        helps = judges or purpose == "auxiliary"
+        gate = gate or (self.auxiliary if helps else self.gate)
         tools = () if helps else self._tools(view)
         number, self.calls = self.calls, self.calls + 1
         view_hash = self._view_hash(tuple(messages))
@@ -144,7 +150,7 @@ class Caller:
                 messages=normalise(messages, gate.model.spec.roles),
                 tools=tools,
                 max_tokens=max_tokens or settings.max_tokens,
-                temperature=settings.temperature,
+                temperature=settings.temperature if temperature is None else temperature,
                 seed=seed_of(plan.seed, plan.scenario, plan.repeat, turn, branch, purpose, round_),
                 session=plan.key,
                 timeout=settings.timeout,
@@ -153,7 +159,8 @@ class Caller:
             reply, error, attempts = await self._ask_model(gate, call, f"{turn}_{round_}")
         usage = reply.usage if reply is not None else NOT_COUNTED
         window = settings.window if gate is self.gate else gate.model.window or settings.window
-        occupancy = (usage.prompt_tokens or prompt_estimate) / window
+        # A judge looks at the session from outside: its prompts fill no window of the session's.
+        occupancy = None if judges else (usage.prompt_tokens or prompt_estimate) / window
         if helps:
             drift = Drift(drift.scale)  # a helper's prompt is of another kind
         record: Record = {
@@ -168,7 +175,7 @@ class Caller:
             "prompt_estimate": prompt_estimate,
             "prefix_reuse": reuse,
             "occupancy": occupancy,
-            "occupancy_source": "usage" if usage.prompt_tokens else "estimate",
+            "occupancy_source": None if judges else "usage" if usage.prompt_tokens else "estimate",
             "token_drift": drift.learn(usage.prompt_tokens, estimated),
             "reply": None if reply is None else stored_reply(reply),
             "usage": {

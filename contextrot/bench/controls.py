@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from contextrot.bench.grading import judge, verdict_record
+from contextrot.bench.grading import verdict_record
+from contextrot.bench.judging import SessionPanel, judged
 from contextrot.bench.session import Line, Session
 from contextrot.errors import BudgetError, ContextOverflowError, ModelError
 from contextrot.log import Log
@@ -29,7 +30,7 @@ class ControlSession(Session):
             await self._control(control)
 
     async def _control(self, control: Control) -> None:
-        line = Line(Log(self.caller.counter.message), f"{control.kind}:{control.id}")
+        line = Line(Log(self.caller.counter.message), control.branch)
         if control.system is not None:
             self._append(line, system(control.system), "system")
         self._append(line, user(control.text), "probe")
@@ -42,7 +43,9 @@ class ControlSession(Session):
             self._record(control, line, Verdict(Outcome(error.outcome), str(error)))
             raise
         else:
-            self._record(control, line, judge(replies, control.check, control.facts), answer.n)
+            panel = SessionPanel(self.caller, 0, line.branch)
+            verdict = await judged(replies, control.check, control.facts, question=control.text, panel=panel)
+            self._record(control, line, verdict, answer.n)
 
     def _record(self, control: Control, line: Line, verdict: Verdict, call: int | None = None) -> None:
         self.caller.file.emit(
@@ -55,5 +58,6 @@ class ControlSession(Session):
                 branch=line.branch,
                 subject_id=control.subject_id,
                 call=call,
+                item=control.item,
             )
         )

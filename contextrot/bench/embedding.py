@@ -24,6 +24,15 @@ if TYPE_CHECKING:
 _IN_PROCESS = ("wordllama", "sentence-transformers/")
 
 
+def missing_key(spec: ModelSpec) -> str | None:
+    """A sentence when the embedding model cannot be asked for want of an API key, else None. May import litellm."""
+    if spec.id.startswith(_IN_PROCESS):
+        return None
+    from contextrot.models import missing_key as of_provider
+
+    return of_provider(spec)
+
+
 class RecordedEmbedder:
     """`Request.embedder` of one session. Each text is embedded once; nothing is imported before the first.
 

@@ -6,12 +6,11 @@ absent from the view is `lost`, present is `ignored`. `incapable` needs the ceil
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from contextrot.checks import grade
-from contextrot.checks.base import Check, FactState
+from contextrot.checks.base import Check
 from contextrot.messages import Reply, mentions
 from contextrot.outcomes import Cause, Outcome, Verdict
 from contextrot.scenario.script import Subject
@@ -19,16 +18,18 @@ from contextrot.strategies.base import View
 
 
 def in_view(view: View, subject: Subject | None) -> bool | None:
-    """True when the subject's evidence stands in the sent messages; None when nothing stated is tested.
+    """True when all the subject needs stands in the sent messages; None when nothing stated is tested.
 
     In messages the strategy made white space may differ (a summary reflows text); words may not: a paraphrase is not
     the rule's own text.
     """
-    if subject is None:
-        return None
-    if any(mentions(message.text, subject.evidence) for message in view.messages):
+    return None if subject is None else all(_stands(view, text) for text in subject.needed)
+
+
+def _stands(view: View, text: str) -> bool:
+    if any(mentions(message.text, text) for message in view.messages):
         return True
-    evidence = " ".join(subject.evidence.split())
+    evidence = " ".join(text.split())
     made = (message for message, source in zip(view.messages, view.sources, strict=True) if source is None)
     return any(mentions(" ".join(message.text.split()), evidence) for message in made)
 
@@ -36,19 +37,16 @@ def in_view(view: View, subject: Subject | None) -> bool | None:
 def merge_rounds(replies: Sequence[Reply], check: Check) -> Reply:
     """What a check reads of a turn that took several tool rounds: the last text and the calls of all rounds.
 
-    A check on tool calls looks at calls that were made whole, so a later text that was cut off does not void them.
+    A check on tool calls looks at calls that were made whole, so a later text that was cut off does not void them,
+    unless a part of the check reads the text.
     """
     last = replies[-1]
     if len(replies) == 1:
         return last
     calls = tuple(call for reply in replies for call in reply.tool_calls)
-    finish = "tool_calls" if check.reads_tool_calls and calls else last.finish_reason
+    whole = calls and all(leaf.reads_tool_calls for leaf in check.leaves())
+    finish = "tool_calls" if whole else last.finish_reason
     return replace(last, tool_calls=calls if check.reads_tool_calls else last.tool_calls, finish_reason=finish)
-
-
-def judge(replies: Sequence[Reply], check: Check, facts: Mapping[str, FactState]) -> Verdict:
-    """The check's verdict on what the model answered."""
-    return grade(check, merge_rounds(replies, check), facts)
 
 
 def _cause(check: Check, visible: bool | None) -> Cause | None:
@@ -74,6 +72,7 @@ def verdict_record(
     call: int | None = None,
     visible: bool | None = None,
     since_tokens: int | None = None,
+    item: str = "",
 ) -> dict[str, Any]:
     """The `verdict` record of docs/run-directory.md."""
     cause = None
@@ -86,6 +85,7 @@ def verdict_record(
         "call": call,
         "kind": kind,
         "id": id_,
+        "item": item,
         "subject": subject.id if subject else subject_id,
         "check": check.type_name,
         "outcome": verdict.outcome.value,

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextrot.checks.base import Check, FactState
 from contextrot.checks.examples import example_for
 from contextrot.messages import Reply
-from contextrot.models.base import Truth
+from contextrot.models.base import Evidence, Truth
 from contextrot.scenario.script import Ask, Passive
 
 
@@ -24,15 +24,15 @@ class Hints:
     def of(self, ask: Ask | None, passive: Sequence[Passive]) -> Truth | None:
         """The hint for a turn on which these checks look at the reply; None when none does."""
         checks: list[Check] = [] if ask is None else [ask.check]
-        evidence: list[str | None] = [] if ask is None else [ask.subject.evidence if ask.subject else None]
+        evidence: list[Evidence] = [] if ask is None else [ask.subject.needed if ask.subject else None]
         checks += [p.check for p in passive]
         evidence += [p.subject.evidence for p in passive]
         if not checks:
             return None
         return self.build(evidence, checks, dict(ask.facts) if ask else {})
 
-    def build(self, evidence: Sequence[str | None], checks: Sequence[Check], facts: Mapping[str, FactState]) -> Truth:
-        """The hint for these checks: one piece of evidence for each, None where nothing stated is needed."""
+    def build(self, evidence: Sequence[Evidence], checks: Sequence[Check], facts: Mapping[str, FactState]) -> Truth:
+        """The hint for these checks: the evidence for each, None where nothing stated is needed."""
 
         def reply(obeyed: tuple[bool, ...]) -> Reply | None:
             key = (*map(id, checks), obeyed, *((name, state) for name, state in facts.items()))
@@ -43,4 +43,4 @@ class Hints:
                 self._made[key] = known
             return known[1]
 
-        return Truth(tuple(evidence), reply)
+        return Truth(tuple(evidence), reply, tuple(check.type_name for check in checks))

@@ -76,6 +76,10 @@ class Plan:
     #: the model that works for the strategy; None: the session's own
     auxiliary: ModelSpec | None = None
     embedder: ModelSpec = DEFAULT_EMBEDDER
+    #: the model that judges replies, where a check of the scenario asks for one
+    judge: ModelSpec | None = None
+    #: what the scenario has in common with the other cells of its grid; "" for a scenario that is no cell
+    family: str = ""
 
     @property
     def script(self) -> Script:
@@ -106,7 +110,11 @@ class Plan:
             identity.append({"auxiliary": identity_of(self.auxiliary)})
         if self.embedder != DEFAULT_EMBEDDER and not self.control:
             identity.append({"embedder": identity_of(self.embedder)})
-        names = (slug(self.scenario, 40), slug(self.model.label, 40), slug(self.strategy_label, 40))
+        if self.judge is not None:
+            identity.append({"judge": identity_of(self.judge)})
+        # A cell's id says at its end what makes it another one.
+        longest = 64 if self.family else 40
+        names = (slug(self.scenario, longest), slug(self.model.label, 40), slug(self.strategy_label, 40))
         return "--".join((*names, f"r{self.repeat:03d}", digest(identity)))
 
     def head(self) -> dict[str, Any]:
@@ -117,6 +125,7 @@ class Plan:
             "key": self.key,
             "scenario": self.scenario,
             "scenario_hash": self.scenario_hash,
+            "family": self.family or self.scenario,
             "model": self.model.label,
             "model_id": self.model.id,
             "strategy": self.strategy_label,
@@ -131,4 +140,5 @@ class Plan:
             "control": self.control,
             "auxiliary": None if self.auxiliary is None or self.control else self.auxiliary.label,
             "embedder": None if self.control else self.embedder.id,
+            "judge": None if self.judge is None else self.judge.label,
         }

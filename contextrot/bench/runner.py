@@ -17,15 +17,16 @@ from typing import Any, Protocol
 from contextrot.bench.agents import AgentSession
 from contextrot.bench.caller import Caller, Listener
 from contextrot.bench.controls import ControlSession
-from contextrot.bench.embedding import RecordedEmbedder
+from contextrot.bench.embedding import RecordedEmbedder, missing_key
 from contextrot.bench.gate import Gate, Throttle
 from contextrot.bench.hints import Hints
+from contextrot.bench.judging import judges_in, load_judges
 from contextrot.bench.plan import DEFAULT_EMBEDDER, Plan, Settings, digest, slug
 from contextrot.bench.redact import redact_keys
 from contextrot.bench.session import Session
 from contextrot.bench.store import FINAL_ENDS, FORMAT_VERSION, RunDirectory, SessionFile
 from contextrot.config import BenchConfig
-from contextrot.errors import ConfigError, ModelError, ScenarioError, StoreError
+from contextrot.errors import ConfigError, MissingKeyError, ModelError, ScenarioError, StoreError
 from contextrot.messages import Usage
 from contextrot.models import AgentModel, Model, ModelSpec, create_model, prepare
 from contextrot.outcomes import Ended
@@ -79,6 +80,8 @@ class Matrix:
     models: list[Model | AgentModel]
     #: the model that works for the strategies; None: each session's own
     auxiliary: Model | None = None
+    #: the models that judge replies, by the name a check gives; None is the bench's own
+    judges: dict[str | None, Model] = field(default_factory=dict)
     settings: dict[tuple[str, str], Settings] = field(default_factory=dict)
 
     def plans(self) -> Iterator[Plan]:
@@ -107,11 +110,18 @@ class Matrix:
                             repeat=repeat,
                             seed=self.config.seed,
                             settings=self.settings[scenario.id, model.spec.label],
-                            simulated=model.simulated,
+                            simulated=model.simulated or (label != CONTROL and self._simulated_helper),
                             control=label == CONTROL,
                             auxiliary=self.auxiliary.spec if self.auxiliary else None,
                             embedder=self.config.embedder.to_spec(),
+                            judge=self.judges[None].spec if self.judges and judges_in(scenario) else None,
+                            family=scenario.family if scenario.family != scenario.id else "",
                         )
+
+    @property
+    def _simulated_helper(self) -> bool:
+        """What a simulated model summarised is as little real as what one answered."""
+        return self.auxiliary is not None and self.auxiliary.simulated
 
     def _expand(self, scenario: Scenario, repeat: int) -> Script:
         config = self.config
@@ -123,7 +133,7 @@ def load_matrix(config: BenchConfig) -> Matrix:
 
     Raises `ScenarioError` or `ConfigError` with every fault found.
     """
-    scenarios = load_scenarios(config.scenarios)
+    scenarios = _cells(load_scenarios(config.scenarios), config)
     strategies = [load_strategy(raw) for raw in config.strategies]
     labelled = [(strategy_label(strategy), strategy) for strategy in strategies]
     for kind, names in (("scenario", [s.id for s in scenarios]), ("strategy", [label for label, _ in labelled])):
@@ -131,7 +141,23 @@ def load_matrix(config: BenchConfig) -> Matrix:
         if twice:
             raise ConfigError(f"the {kind} {twice[0]!r} is named twice; each cell of the matrix needs its own name")
     models = [create_model(entry.to_spec()) for entry in config.models]
-    return Matrix(config, scenarios, labelled, models, _helper(config))
+    return Matrix(config, scenarios, labelled, models, _helper(config), load_judges(config, scenarios, models))
+
+
+def _cells(scenarios: list[Scenario], config: BenchConfig) -> list[Scenario]:
+    """Every scenario to run: the cells of those with a grid. Raises `ConfigError` for a setting that a grid crosses.
+
+    A setting that overrode an axis would run every cell of it alike under names that say otherwise.
+    """
+    for scenario in scenarios:
+        crossed = scenario.grid.axes if scenario.grid is not None else {}
+        for name in ("turns", "history"):
+            if name in crossed and getattr(config, name) is not None:
+                raise ConfigError(
+                    f"{name}: the grid of scenario {scenario.id!r} crosses `{name}` ({scenario.path}), so it cannot be "
+                    f"set to {getattr(config, name)} for all; leave the setting out, or the axis"
+                )
+    return [cell for scenario in scenarios for cell in scenario.cells()]
 
 
 def _helper(config: BenchConfig) -> Model | None:
@@ -154,6 +180,12 @@ async def settle(matrix: Matrix) -> None:
         await prepare(model)
         for scenario in matrix.scenarios:
             matrix.settings[scenario.id, model.spec.label] = _settings(matrix.config, scenario, model)
+    for judge in matrix.judges.values():
+        if judge not in matrix.models:
+            await prepare(judge)
+    sentence = missing_key(matrix.config.embedder.to_spec())
+    if sentence:
+        raise MissingKeyError(sentence)
     if matrix.auxiliary is not None:
         await prepare(matrix.auxiliary)
         window, largest = matrix.auxiliary.window, max(settings.window for settings in matrix.settings.values())
@@ -195,7 +227,7 @@ async def run(
         await settle(matrix)
         return await _run_settled(matrix, directory, progress or Silent(), command)
     finally:
-        for model in (*matrix.models, *([matrix.auxiliary] if matrix.auxiliary else [])):
+        for model in (*matrix.models, *([matrix.auxiliary] if matrix.auxiliary else []), *matrix.judges.values()):
             await model.close()
 
 
@@ -239,6 +271,10 @@ async def _run_all(matrix: Matrix, todo: deque[Plan], directory: RunDirectory, p
 
     gates = {label: gate(model) for label, model in by_label.items() if not isinstance(model, AgentModel)}
     helper = gate(matrix.auxiliary) if matrix.auxiliary else None
+    judges = {
+        name: gates[model.spec.label] if model in matrix.models else gate(model)
+        for name, model in matrix.judges.items()
+    }
     throttle = Throttle(
         concurrency=config.concurrency,
         max_attempts=config.max_attempts,
@@ -257,9 +293,12 @@ async def _run_all(matrix: Matrix, todo: deque[Plan], directory: RunDirectory, p
             try:
                 model = by_label[label]
                 if isinstance(model, AgentModel):
-                    ended = await _run_agent(plan, model, file, progress)
+                    asker = (
+                        Caller(plan, judges[None], file, counters[label], progress, None, judges) if judges else None
+                    )
+                    ended = await _run_agent(plan, model, file, progress, asker)
                 else:
-                    caller = Caller(plan, gates[label], file, counters[label], progress, helper)
+                    caller = Caller(plan, gates[label], file, counters[label], progress, helper, judges)
                     embedder = RecordedEmbedder(plan.embedder, file, throttle)
                     file.emit(plan.head())
                     kind = ControlSession if plan.control else Session
@@ -282,10 +321,12 @@ def _told(progress: Progress, label: str) -> Callable[[float, str], None]:
     return lambda seconds, reason: progress.on_wait(label, seconds, reason)
 
 
-async def _run_agent(plan: Plan, model: AgentModel, file: SessionFile, progress: Progress) -> Ended:
+async def _run_agent(
+    plan: Plan, model: AgentModel, file: SessionFile, progress: Progress, judges: Caller | None
+) -> Ended:
     file.discard()
     file.emit(plan.head())
-    session = AgentSession(plan, model, file, progress)
+    session = AgentSession(plan, model, file, progress, judges)
     return await (session.controls() if plan.control else session.run())
 
 
@@ -304,6 +345,7 @@ def _manifest(matrix: Matrix, directory: RunDirectory, command: str | None) -> d
         "models": {model.spec.label: _identity(model.spec) for model in matrix.models},
         "auxiliary": _identity(matrix.auxiliary.spec) if matrix.auxiliary else None,
         "embedder": None if config.embedder.to_spec() == DEFAULT_EMBEDDER else _identity(config.embedder.to_spec()),
+        **({"judge": _identity(matrix.judges[None].spec)} if matrix.judges else {}),
         "settings": {
             f"{scenario} × {model}": [s.window, s.max_tokens, s.temperature]
             for (scenario, model), s in matrix.settings.items()
@@ -323,7 +365,8 @@ def _manifest(matrix: Matrix, directory: RunDirectory, command: str | None) -> d
         "identity": identity,
         "identity_hash": digest(identity),
         "scenarios": [
-            {"id": s.id, "title": s.title, "source": str(s.path), "hash": s.content_hash} for s in matrix.scenarios
+            {"id": s.id, "family": s.family, "title": s.title, "source": str(s.path), "hash": s.content_hash}
+            for s in matrix.scenarios
         ],
         "models": [
             {
@@ -338,8 +381,9 @@ def _manifest(matrix: Matrix, directory: RunDirectory, command: str | None) -> d
         ],
         "strategies": [label for label, _ in matrix.strategies],
         "auxiliary": matrix.auxiliary.spec.label if matrix.auxiliary else None,
+        "judge": matrix.judges[None].spec.label if matrix.judges else None,
         "embedder": config.embedder.name,
-        "simulated": any(model.simulated for model in matrix.models),
+        "simulated": any(m.simulated for m in (*matrix.models, *([matrix.auxiliary] if matrix.auxiliary else []))),
         "versions": _versions(),
         "git_commit": _git_commit(),
     }

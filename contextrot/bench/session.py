@@ -15,8 +15,9 @@ import orjson
 
 from contextrot.bench.caller import Answer, Caller
 from contextrot.bench.embedding import RecordedEmbedder
-from contextrot.bench.grading import in_view, judge, verdict_record
+from contextrot.bench.grading import in_view, verdict_record
 from contextrot.bench.hints import Hints
+from contextrot.bench.judging import SessionPanel, judged
 from contextrot.bench.store import Record
 from contextrot.checks.base import Check
 from contextrot.errors import BudgetError, ContextOverflowError, ContextrotError, ModelError, WindowOverflowError
@@ -32,17 +33,17 @@ from contextrot.strategies.monitor import BudgetMonitor, Level, level_event
 class _Auxiliary:
     """Lets a strategy ask the helper model; every such call is a record of this session."""
 
-    def __init__(self, caller: Caller, turn: int, branch: str | None) -> None:
-        self.caller, self.turn, self.branch, self.asked = caller, turn, branch, 0
+    def __init__(self, caller: Caller, turn: int, line: Line) -> None:
+        self.caller, self.turn, self.line = caller, turn, line
 
     async def ask(self, messages: Sequence[Message], *, max_tokens: int, purpose: str) -> Reply:
-        self.asked += 1
+        self.line.helped += 1
         answer = await self.caller.ask(
             messages,
             turn=self.turn,
-            branch=self.branch,
+            branch=self.line.branch,
             purpose="auxiliary",
-            round_=self.asked,
+            round_=self.line.helped,
             max_tokens=max_tokens,
         )
         return answer.reply
@@ -60,6 +61,8 @@ class Line:
         self.task = ""
         #: tokens of the log when the model was asked: what it answers is no distance between statement and question
         self.asked_at = 0
+        #: asks of the helper model in the turn under way, over all its tool rounds: no two of them share a seed
+        self.helped = 0
 
     def fork(self, branch: str) -> Line:
         """A branch that can be thrown away without a trace."""
@@ -105,7 +108,14 @@ class Session:
         for ask in self._unasked():
             verdict = Verdict(Outcome.NOT_RUN, f"the session ended at turn {self.turn} ({ended.value})")
             record = verdict_record(
-                verdict, kind="probe", id_=ask.id, check=ask.check, turn=ask.turn, branch=None, subject=ask.subject
+                verdict,
+                kind="probe",
+                id_=ask.id,
+                check=ask.check,
+                turn=ask.turn,
+                branch=None,
+                subject=ask.subject,
+                item=ask.item,
             )
             self.caller.file.emit(record)
         self.caller.file.emit({"t": "end", "ended": ended.value, "turn": self.turn, "detail": detail})
@@ -133,7 +143,7 @@ class Session:
     async def _turn(self, turn: ScriptTurn) -> None:
         """One user message and all that answers it."""
         main = self.main
-        main.task = turn.task
+        main.task, main.helped = turn.task, 0
         self._append(main, user(turn.user), turn.origin, turn.states, tags=turn.tags)
         live = self.script.history == "live" or turn.inline is not None
         if live:
@@ -162,18 +172,19 @@ class Session:
         passive = [p for p in self.script.passive if p.subject.id in self.stated_at and p.subject.id != tested]
         hint = self.hints.of(ask, passive) if self.plan.simulated else None
         line.asked_at = line.log.tokens
+        question, panel = line.log.messages[-1].text, SessionPanel(self.caller, self.turn, line.branch)
         try:
             replies, answer, view = await self._converse(line, purpose, hint)
         except (BudgetError, ModelError) as error:
             if ask is not None:
                 verdict = Verdict(Outcome(getattr(error, "outcome", "overflow")), str(error))
-                self._write_verdict(line, ask.id, "probe", ask.check, verdict, ask.subject)
+                self._write_verdict(line, ask.id, "probe", ask.check, verdict, ask.subject, item=ask.item)
             raise
         if ask is not None:
-            verdict = judge(replies, ask.check, ask.facts)
-            self._write_verdict(line, ask.id, "probe", ask.check, verdict, ask.subject, answer, view)
+            verdict = await judged(replies, ask.check, ask.facts, question=question, panel=panel)
+            self._write_verdict(line, ask.id, "probe", ask.check, verdict, ask.subject, answer, view, ask.item)
         for rule in passive:
-            verdict = judge(replies, rule.check, {})
+            verdict = await judged(replies, rule.check, {}, question=question, panel=panel)
             self._write_verdict(line, rule.subject.id, "passive", rule.check, verdict, rule.subject, answer, view)
 
     async def _converse(self, line: Line, purpose: str, hint: Truth | None) -> tuple[list[Reply], Answer, View]:
@@ -223,7 +234,7 @@ class Session:
 
     async def _view(self, line: Line) -> View:
         """What the strategy would send now. Its events are recorded, its new state is the line's."""
-        auxiliary = _Auxiliary(self.caller, self.turn, line.branch)
+        auxiliary = _Auxiliary(self.caller, self.turn, line)
         scale = self.caller.drift(line.branch).scale
         request = Request(
             budget=self.caller.budget(line.branch),
@@ -261,7 +272,7 @@ class Session:
         )
         for subject in states:
             if subject.id in self.stands_at:
-                line.log.supersede(*self.stands_at[subject.id])
+                line.log.supersede(*self.stands_at[subject.id], by=subject.statement)
             self.stands_at[subject.id] = (index, subject.statement)
             self.stated_at[subject.id] = line.log.tokens
         record: Record = {
@@ -272,6 +283,8 @@ class Session:
             "origin": origin,
             "pinned": pinned,
         }
+        if line.task and message.role == "user":
+            record["task"] = line.task
         if call is None:
             record["message"] = orjson.Fragment(message.wire)
         else:
@@ -288,6 +301,7 @@ class Session:
         subject: Subject | None,
         answer: Answer | None = None,
         view: View | None = None,
+        item: str = "",
     ) -> None:
         visible = in_view(view, subject) if view is not None else None
         stated_at = self.stated_at.get(subject.id, line.asked_at) if subject else None
@@ -305,6 +319,7 @@ class Session:
                 call=answer.n if answer else None,
                 visible=visible,
                 since_tokens=None if stated_at is None else line.asked_at - stated_at,
+                item=item,
             )
         )
 

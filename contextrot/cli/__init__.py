@@ -6,7 +6,22 @@ from typing import Annotated
 
 import typer
 
-from contextrot.cli import bench, doctor, init, listing, models, report, schema, show, validate
+from contextrot.cli import (
+    audit,
+    bench,
+    doctor,
+    import_,
+    init,
+    judge,
+    listing,
+    models,
+    report,
+    rescore,
+    schema,
+    show,
+    tasks,
+    validate,
+)
 from contextrot.cli.exits import guarded
 from contextrot.cli.options import with_settings
 
@@ -39,13 +54,18 @@ def root(
 
 app.command("bench")(guarded(with_settings(bench.bench)))
 app.command("report")(guarded(report.report))
+app.command("judge")(guarded(judge.judge))
 app.command("show")(guarded(show.show))
+app.command("rescore")(guarded(rescore.rescore))
+app.command("import")(guarded(import_.import_))
+app.command("audit")(guarded(audit.audit))
 app.command("validate")(guarded(validate.validate))
 app.command("schema")(guarded(schema.schema))
 app.command("init")(guarded(init.init))
 app.command("list")(guarded(listing.list_))
 app.command("doctor")(guarded(with_settings(doctor.doctor)))
 app.add_typer(models.app, name="models")
+app.add_typer(tasks.app, name="tasks")
 
 
 def main() -> None:

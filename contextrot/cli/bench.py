@@ -81,6 +81,7 @@ def _conclude(path: Path, *, as_json: bool, report: bool) -> None:
     """Print what was found and where it is written; exit 3 when nothing was measured."""
     from contextrot.analysis.tables import load_run, write_tables
     from contextrot.cli.output import console, print_json
+    from contextrot.report.findings import next_step
     from contextrot.report.terminal import print_summary
 
     loaded = load_run(path)
@@ -97,6 +98,8 @@ def _conclude(path: Path, *, as_json: bool, report: bool) -> None:
     if report:
         typer.echo(f"report: {next(p for p in written if p.suffix == '.md')}", err=as_json)
     typer.echo(f"run:    {path}   (contextrot show {path})", err=as_json)
+    if step := next_step(summary, path):
+        typer.echo(f"next:   {step[1]}\n        {step[0]}", err=as_json)
     if not summary.measured:
         typer.echo(f"nothing was measured: {summary.why_nothing}", err=True)
         raise typer.Exit(Exit.NO_VERDICT)

@@ -6,12 +6,15 @@ import os
 import platform
 import re
 from importlib.metadata import PackageNotFoundError, version
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from contextrot.cli.output import print_json, print_table
 from contextrot.config import ModelEntry, Resolved
+
+if TYPE_CHECKING:
+    from contextrot.models.base import ModelSpec
 
 _KEY_NAME = re.compile(r"(API_KEY|_TOKEN|ACCESS_KEY_ID|SECRET_ACCESS_KEY)$")
 _PACKAGES = ("contextrot-bench", "litellm", "xllamacpp", "huggingface_hub", "matplotlib", "statsmodels")
@@ -26,7 +29,12 @@ def doctor(resolved: Resolved, json: Annotated[bool, typer.Option("--json", help
         ],
         # Names only: a key's value is never read further than to see that it is not empty.
         "keys": sorted(name for name, value in os.environ.items() if value and _KEY_NAME.search(name)),
-        "models": [_model(entry) for entry in (*resolved.config.models, resolved.config.auxiliary) if entry],
+        "models": [
+            _model(entry)
+            for entry in (*resolved.config.models, resolved.config.auxiliary, resolved.config.judge)
+            if entry
+        ],
+        "embedder": _embedder(resolved.config.embedder.to_spec()),
         "versions": _versions(),
     }
     if json:
@@ -45,6 +53,7 @@ def doctor(resolved: Resolved, json: Annotated[bool, typer.Option("--json", help
         "Models", ["model", "window", "price (USD per million)", "state"],
         [[row["model"], row["window"], row["price"], row["state"]] for row in report["models"]],
     )  # fmt: skip
+    print_table("Embedder", ["model", "state"], [[report["embedder"]["model"], report["embedder"]["state"]]])
     print_table("Versions", ["package", "version"], [[name, text] for name, text in report["versions"].items()])
 
 
@@ -86,6 +95,19 @@ def _model(entry: ModelEntry) -> dict[str, str]:
         "window": f"{window:,} tokens" if window else "unknown: set window",
         "price": f"{price.prompt:g} in, {price.completion:g} out" if price else "unknown",
     }
+
+
+def _embedder(spec: ModelSpec) -> dict[str, str]:
+    """The model of `retrieval`: whether it can be asked, as far as that shows without asking."""
+    from contextrot.bench.embedding import missing_key
+    from contextrot.errors import ContextrotError
+    from contextrot.models.embedders import create_embedder
+
+    try:
+        create_embedder(spec)
+    except ContextrotError as error:
+        return {"model": spec.label, "state": str(error)}
+    return {"model": spec.label, "state": missing_key(spec) or "ready"}
 
 
 def _needs_key(model_id: str) -> bool:

@@ -18,7 +18,7 @@ from contextrot.config import BenchConfig, Resolved, flag_of, from_text, resolve
 _REPEATABLE = ("models", "strategies")
 _LISTS = ("scenarios", *_REPEATABLE)
 #: Settings that are a model: a name, or a mapping with the address, the window and so on.
-_MODELS = ("auxiliary", "embedder")
+_MODELS = ("auxiliary", "embedder", "judge")
 
 
 def _python_type(field: FieldInfo) -> Any:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from contextrot.cli.exits import Exit
 from contextrot.cli.output import print_json
+
+if TYPE_CHECKING:
+    from contextrot.scenario.script import Script
 
 
 def validate(
@@ -21,7 +24,7 @@ def validate(
     from contextrot.scenario.library import resolve
 
     problems: list[str] = []
-    good: list[dict[str, object]] = []
+    good: list[dict[str, Any]] = []
     for name in scenarios:
         try:
             paths: list[Path] = resolve(name)
@@ -31,18 +34,27 @@ def validate(
         for path in paths:
             try:
                 scenario = load_scenario(path)
-                script = expand(scenario, seed=0, repeat=0)
+                scripts = [expand(cell, seed=0, repeat=0) for cell in scenario.cells()]
             except ScenarioError as error:
                 problems += error.problems
                 continue
-            probes = sum(len(turn.forks) + (turn.inline is not None) for turn in script.turns) + len(script.fresh)
-            good.append({"path": str(path), "id": scenario.id, "turns": len(script.turns), "probes": probes})
+            cells = [_figures(script) for script in scripts]
+            whole = {"turns": max(cell["turns"] for cell in cells), "probes": sum(cell["probes"] for cell in cells)}
+            row = {"path": str(path), "id": scenario.id, **whole}
+            good.append(row if scenario.grid is None else row | {"cells": cells})
     if json:
         print_json({"valid": good, "problems": problems})
     else:
         for row in good:
-            typer.echo(f"{row['path']}: {row['id']} is valid: {row['turns']} turns, {row['probes']} probe questions")
+            size = f"{len(row['cells'])} cells of up to {row['turns']}" if "cells" in row else str(row["turns"])
+            typer.echo(f"{row['path']}: {row['id']} is valid: {size} turns, {row['probes']} probe questions")
         for problem in problems:
             typer.echo(problem, err=True)
     if problems:
         raise typer.Exit(Exit.USAGE)
+
+
+def _figures(script: Script) -> dict[str, Any]:
+    """What one session of a scenario holds: its turns and the questions it asks."""
+    probes = sum(len(turn.forks) + (turn.inline is not None) for turn in script.turns) + len(script.fresh)
+    return {"id": script.scenario, "turns": len(script.turns), "probes": probes}

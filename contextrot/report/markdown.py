@@ -6,9 +6,16 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from contextrot.analysis.figures import Group, Summary
+from contextrot.analysis.figures import Band, Family, Group, Summary
+from contextrot.analysis.levels import LEVELS
+from contextrot.analysis.rates import Point
 from contextrot.report import words
+from contextrot.report.findings import control_warnings, findings
 
+#: so many turns a line of rates by turn holds at most
+MOST_TURNS = 12
+#: panels a picture holds at most (`report/plots.py` draws no more)
+MOST_PANELS = 24
 #: what Markdown or the HTML inside it would read as more than text
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~#])")
 
@@ -33,8 +40,9 @@ def render(summary: Summary, plots: Sequence[tuple[str, str]] = ()) -> str:
         cells=cells,
         several_models=len({group.model for group in summary.groups}) > 1,
         scenarios=len({group.scenario for group in summary.groups}),
-        warnings=words.control_warnings(summary),
+        warnings=control_warnings(summary),
         plots=list(plots),
+        most_panels=MOST_PANELS,
         how=_how(summary),
         definitions=words.DEFINITIONS,
         rate=words.rate_text,
@@ -45,6 +53,16 @@ def render(summary: Summary, plots: Sequence[tuple[str, str]] = ()) -> str:
         percent=words.percent,
         counts=words.counts_text,
         turn_counts=_turn_counts,
+        length=words.length_text,
+        share=words.share_text,
+        change=words.change_text,
+        reached=words.reached_text,
+        by_position=_by_position,
+        bands=_bands,
+        nothing={(c.scenario, c.model, c.id) for c in summary.controls if c.tests_nothing},
+        mixed=any(group.length.mixed_horizons for group in summary.pooled),
+        levels=LEVELS,
+        in_grids={cell.scenario for family in summary.families for cell in family.cells},
         p_value=_p_value,
     )
 
@@ -67,7 +85,7 @@ def _cells(summary: Summary) -> list[dict[str, Any]]:
     cells: dict[tuple[str | None, str], list[Group]] = {}
     for group in summary.groups:
         cells.setdefault((group.scenario, group.model), []).append(group)
-    return [{"groups": groups, "findings": words.findings(groups)} for groups in cells.values()]
+    return [{"groups": groups, "findings": findings(groups)} for groups in cells.values()]
 
 
 def _how(summary: Summary) -> list[str]:
@@ -100,6 +118,25 @@ def _how(summary: Summary) -> list[str]:
 
 def _turns(number: float | None) -> str:
     return "–" if number is None else f"{number:.1f}".removesuffix(".0")
+
+
+def _by_position(points: Sequence[Point]) -> str:
+    """``0: 100 %, 5: 88 % …``: a rate at each turn, thinned out where there are many."""
+    step = -(-len(points) // MOST_TURNS)
+    return ", ".join(f"{point.label}: {words.percent(point.rate)}" for point in points[::step]) if points else "–"
+
+
+def _bands(family: Family) -> list[dict[str, Any]]:
+    """The two-way table of each model and strategy: bands of occupancy as columns, a row for each band of turns."""
+    tables = []
+    for model, strategy in dict.fromkeys((band.model, band.strategy) for band in family.bands):
+        mine = [band for band in family.bands if (band.model, band.strategy) == (model, strategy)]
+        columns = sorted({band.occupancy for band in mine}, key=lambda label: int(label.partition("–")[0]))
+        rows: dict[str, dict[str, Band]] = {}
+        for band in mine:
+            rows.setdefault(band.turns, {})[band.occupancy] = band
+        tables.append({"model": model, "strategy": strategy, "columns": columns, "rows": rows})
+    return tables
 
 
 def _turn_counts(turns: dict[str, int]) -> str:

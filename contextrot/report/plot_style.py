@@ -34,6 +34,10 @@ RC: dict[Any, Any] = {
     "text.parse_math": False,  # a label with a dollar sign is a label
 }
 PANEL_WIDTH, PANEL_HEIGHT = 5.8, 3.2  # inches
+#: the least distance of two ticks of an axis of turns, as a share of its length
+ROOM = 0.075
+#: with more turns than this asked at, ticks are at round numbers
+MARKED = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,12 +178,22 @@ def label_ends(panel: Axes, ends: Sequence[End]) -> None:
         panel.text(1.1, place, end.text, transform=panel.transAxes, color=colour, fontsize=8, va="center")
 
 
-def whole_turns(panel: Axes, last: float) -> None:
-    """An x axis of turns from 0 to a little beyond the last."""
+def whole_turns(panel: Axes, last: float, asked: Sequence[float] = ()) -> None:
+    """An x axis of turns from 0 to a little beyond the last, with ticks at turns that were asked at.
+
+    As many of them as have room: the last one and, going back, those far enough from the one before.
+    """
     from matplotlib.ticker import MaxNLocator
 
     panel.set_xlim(-0.02 * last, 1.03 * last)
-    panel.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
+    ticks: list[float] = []
+    for turn in sorted({turn for turn in asked if turn <= last}, reverse=True):
+        if not ticks or ticks[-1] - turn >= ROOM * last:
+            ticks.append(turn)
+    if len(ticks) > 1 and len(set(asked)) <= MARKED:
+        panel.set_xticks(ticks[::-1], [f"{turn:g}" for turn in ticks[::-1]])
+    else:
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
     panel.set_xlabel("turn")
 
 

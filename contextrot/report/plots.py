@@ -13,9 +13,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from contextrot.analysis.figures import Group, Point, Summary
+from contextrot.analysis.figures import Group, Summary
+from contextrot.analysis.levels import THRESHOLDS
+from contextrot.analysis.rates import Point
 from contextrot.report import plot_style as style
 from contextrot.report import words
+from contextrot.report.markdown import MOST_PANELS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +72,7 @@ def _panels(summary: Summary) -> list[list[Group]]:
     cells: dict[tuple[str | None, str], list[Group]] = {}
     for group in summary.groups:
         cells.setdefault((group.scenario, group.model), []).append(group)
-    return list(cells.values())
+    return list(cells.values())[:MOST_PANELS]
 
 
 def _names(summary: Summary) -> list[str]:
@@ -106,9 +109,10 @@ def _curves(
         xs = sorted({point.x for group in groups for point in points(group, kind)})
         if name == "by-occupancy":
             _share_axis(panel, [point.x for group in groups for point in points(group, kind) if point.n])
+            _thresholds(panel)
             panel.set_xlabel(x_label)
         else:
-            style.whole_turns(panel, max(xs[-1], 1.0))
+            style.whole_turns(panel, max(xs[-1], 1.0), xs)
         ends = _references(panel, summary, groups[0], kind)
         shown = []
         for group in groups:
@@ -142,6 +146,15 @@ def _share_axis(panel: Axes, used: Sequence[float]) -> None:
     panel.set_xlim(0, right * 1.01)
     ticks = [0, 0.2, 0.4, 0.6, 0.8, 1.0]
     panel.set_xticks(ticks, [f"{100 * tick:.0f} %" for tick in ticks])
+
+
+def _thresholds(panel: Axes) -> None:
+    """Where the budget monitor warns and rotates, as light lines."""
+    for level, share in THRESHOLDS.items():
+        panel.axvline(share, color="#C8C8C8", linewidth=0.9, linestyle=(0, (4, 3)), zorder=0)
+        panel.text(
+            share + 0.006, 0.0, level, color=style.GREY, fontsize=7, rotation=90, ha="left", va="bottom", zorder=0
+        )
 
 
 def _references(panel: Axes, summary: Summary, group: Group, kind: str) -> list[style.End]:
@@ -186,7 +199,7 @@ def _survival(summary: Summary) -> Figure | None:
     for panel, groups in zip(axes, panels, strict=True):
         style.per_cent_axis(panel, "sessions still well")
         end = max([float(group.turns_planned or 0) for group in groups] + [_last(group) for group in groups] + [1.0])
-        style.whole_turns(panel, end)
+        style.whole_turns(panel, end, _asked_turns(groups))
         panel.axhline(0.5, color=style.GREY, linewidth=0.8, linestyle=(0, (1, 3)))
         style.panel_title(panel, groups, summary)
         ends = []
@@ -204,6 +217,12 @@ def _survival(summary: Summary) -> Figure | None:
     if crowded:
         style.legend_below(figure, names, {name: replace(look, marker="") for name, look in drawn.items()})
     return figure
+
+
+def _asked_turns(groups: Sequence[Group]) -> list[float]:
+    """Turns at which probes were asked; without probes, those at which standing rules were checked."""
+    kinds = [[point.x for group in groups for point in group.by_turn.get(kind, ())] for kind in ("probe", "passive")]
+    return sorted(set(kinds[0] or kinds[1]))
 
 
 def _last(group: Group) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -13,6 +12,15 @@ from rich.text import Text
 from contextrot.analysis.figures import Group as Figures
 from contextrot.analysis.figures import Summary
 from contextrot.report import words
+from contextrot.report.findings import control_warnings, findings
+from contextrot.report.terminal_blocks import (
+    actions_block,
+    grid_blocks,
+    levels_block,
+    new_table,
+    strategy_text,
+    without_level,
+)
 
 #: from this many columns on a row needs no second line
 WIDE = 128
@@ -26,15 +34,22 @@ def print_summary(summary: Summary, console: Console | None = None) -> None:
 
 
 def render(summary: Summary, width: int = 100) -> Iterable[RenderableType]:
-    """The parts of the screen, top to bottom, laid out for `width` columns."""
+    """The parts of the screen, top to bottom, laid out for `width` columns. The cells of a grid share one table."""
     if summary.simulated:
         yield Text(words.SIMULATED, style="bold reverse")
     if not summary.groups:
         yield Text("Nothing was measured: this run holds no sessions.")
-    for scenario in dict.fromkeys(group.scenario for group in summary.groups):
-        groups = [group for group in summary.groups if group.scenario == scenario]
-        yield from _scenario(summary, str(scenario), groups, width)
-    for warning in words.control_warnings(summary):
+    families = {cell.scenario: family for family in summary.families for cell in family.cells}
+    shown = set()
+    for scenario in dict.fromkeys(str(group.scenario) for group in summary.groups):
+        family = families.get(scenario)
+        if family is None:
+            groups = [group for group in summary.groups if group.scenario == scenario]
+            yield from _scenario(summary, scenario, groups, width)
+        elif family.family not in shown:
+            shown.add(family.family)
+            yield from grid_blocks(summary, family, width)
+    for warning in control_warnings(summary):
         yield Text(f"! {warning}", style="yellow")
     for problem in summary.problems:
         yield Text(f"! {words.clean(problem)}", style="yellow")
@@ -60,15 +75,17 @@ def _scenario(summary: Summary, scenario: str, groups: Sequence[Figures], width:
         for group in groups:
             if note := words.note_text(group):
                 yield Text(f"  {words.clean(group.strategy)}: {note}", style="dim")
+    yield from levels_block(groups, several_models=len(models) > 1)
+    yield from actions_block(groups, several_models=len(models) > 1)
     for model in models:
-        sentences = words.findings([group for group in groups if group.model == model])
+        sentences = findings([group for group in groups if group.model == model])
         if len(models) > 1:
             sentences.insert(0, f"{words.clean(model)}:")
         yield Padding(Group(*(Text(sentence) for sentence in sentences)), (0, 0, 0, 1))
 
 
 def _table(groups: Sequence[Figures], *, several_models: bool, narrow: bool) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1 if narrow else 2, 0, 0), show_edge=False)
+    table = new_table(narrow=narrow)
     # What nobody pays and nobody has to know takes no column from what matters.
     priced = any(group.spent.cost for group in groups)
     noted = not narrow and any(words.note_text(group) for group in groups)
@@ -85,12 +102,13 @@ def _table(groups: Sequence[Figures], *, several_models: bool, narrow: bool) -> 
         table.add_column("note", style="dim", min_width=8, overflow="fold")
     for group in groups:
         depth = group.compliance["at_depth"]
-        cells = [words.clean(group.strategy)]
+        why = words.causes_text(group)
+        cells = [strategy_text(group.strategy, narrow=narrow)]
         cells += [words.clean(group.model)] if several_models else []
         cells += [
-            _fitted(group.length.text.replace(" turns (95 % ", " (").replace(" turn (95 % ", " ("), narrow),
+            _fitted(without_level(words.length_text(group)), narrow),
             _fitted(words.rate_text(depth), narrow),
-            words.causes_text(group),
+            why.replace(", ", ",\n") if narrow else why,
             words.tokens_text(group.spent.tokens_per_session),
         ]
         cells += [words.cost_text(group.spent.cost_per_session)] if priced else []

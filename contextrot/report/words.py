@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
 
-from contextrot.analysis.figures import RUNNING, Group, Length, Rate, Summary
+from contextrot.analysis.difference import Difference
+from contextrot.analysis.figures import Group, Reached, Summary
+from contextrot.analysis.rates import Rate, Share
 
-#: share of undecided checks from which on the reports say so
-MANY_UNDECIDED = 0.2
-#: below this many sessions a group's intervals are too wide to decide on, and the reports say so
-FEW = 5
 SIMULATED = "SIMULATED: at least one model of this run is simulated; its figures say nothing about a real model."
 #: what a column or figure means, two lines at most each
 DEFINITIONS = {
@@ -18,6 +15,10 @@ DEFINITIONS = {
     "its 95 % interval. `not reached (> T)`: at least half of the sessions were still well at turn T.",
     "at depth": "share of passed checks in the second half of the planned turns. Only `pass` and `fail` count; the "
     "other outcomes are listed with their own numbers.",
+    "WARN, ROTATE": "levels of the budget monitor: the prompt fills 60 % or 80 % of the window. Given is the median "
+    "turn at which the sessions that came so far first did.",
+    "repeated action": "a tool call with the same arguments as an earlier one that had succeeded, unless a probe asked "
+    "for it.",
     "lost": "the check failed and the rule or fact was not in the prompt any more: the context strategy dropped it.",
     "ignored": "the check failed although the rule or fact stood in the prompt: the model's own rot.",
     "incapable": "the check failed, and the ceiling control fails in most repeats as well: the model cannot do it.",
@@ -66,6 +67,49 @@ def rate_text(rate: Rate) -> str:
     if rate.low is None or rate.high is None:
         return f"{percent(rate.rate)} (n {rate.n})"
     return f"{percent(rate.rate)} ({100 * rate.low:.0f}–{100 * rate.high:.0f}, n {rate.n})"
+
+
+def share_text(share: Share | None, interval: bool = True) -> str:
+    """``12 % (4–31, 6 of 50)``; a dash where there is nothing to count."""
+    if share is None or share.share is None:
+        return "–"
+    counted = f"{share.count} of {share.n}"
+    if not interval or share.low is None or share.high is None:
+        return f"{percent(share.share)} ({counted})"
+    return f"{percent(share.share)} ({100 * share.low:.0f}–{100 * share.high:.0f}, {counted})"
+
+
+def points(difference: float) -> str:
+    """A difference of shares in percentage points, signed: ``−35``."""
+    rounded = round(100 * difference)
+    return f"{rounded:+d}".replace("-", "−") if rounded else "0"
+
+
+def change_text(change: Difference) -> str:
+    """``−35 points (95 % −52 to −18, 8 sessions)``."""
+    if change.difference is None:
+        return "–"
+    counted = f"{change.units} session" + ("" if change.units == 1 else "s")
+    if change.low is None or change.high is None:
+        return f"{points(change.difference)} points ({counted}: too few for an interval)"
+    return f"{points(change.difference)} points (95 % {points(change.low)} to {points(change.high)}, {counted})"
+
+
+def reached_text(level: Reached) -> str:
+    """``turn 12 (8 of 8)``: the median turn of the sessions that reached a level; ``never (0 of 8)``."""
+    if level.median_turn is None:
+        return f"never (0 of {level.n})"
+    return f"turn {level.median_turn:g} ({level.sessions} of {level.n})"
+
+
+def length_text(group: Group) -> str:
+    """The median length; where no session failed but the window ended them, the text says that that is what came."""
+    events = group.length.events
+    broke = {"overflow": "overflow", "over_budget": "over budget"}
+    came = [word for kind, word in broke.items() if events[kind]]
+    if events["fail"] or not came or group.length.median is None:
+        return group.length.text
+    return f"{' or '.join(came)} at {group.length.text.replace(' turns', '').replace(' turn', '')}"
 
 
 def tokens_text(tokens: float | None) -> str:
@@ -122,112 +166,6 @@ def window_text(group: Group) -> str:
     """``window 2,048 tokens (virtual)``."""
     sizes = " / ".join(f"{window:,}" for window in group.windows) or "unknown"
     return f"window {sizes} tokens" + (" (virtual)" if group.virtual_window else "")
-
-
-def findings(groups: Sequence[Group]) -> list[str]:
-    """What was found in one scenario on one model: a plain sentence per strategy, the longest sessions first."""
-    ranked = sorted(groups, key=lambda group: -(group.length.restricted_mean or 0.0))
-    found = [sentence for group in ranked for sentence in (_finding(group),) if sentence]
-    few = [group.length.n for group in groups if 0 < group.length.n < FEW]
-    if few:
-        counted = f"{min(few)} session" + ("s" if min(few) > 1 else "")
-        found.append(f"With {counted} per strategy this is an indication, not a measurement: raise --repeats.")
-    return found
-
-
-def _finding(group: Group) -> str:
-    length, events, name = group.length, group.length.events, f"`{clean(group.strategy)}`"
-    if group.own_memory:
-        name = f"{quoted(group.model)} (own memory)"
-    told = quoted(group.subjects[0]) if len(group.subjects) == 1 else "what it was told"
-    if not length.n:
-        return f"{name}: nothing was measured ({counts_text(group.ended) or 'no sessions'})."
-    parts = []
-    if events["fail"]:
-        parts.append(
-            f"{_failed(group, told)} in {events['fail']} of {length.n} sessions, {_when(length.first_fail_turns)}"
-        )
-        parts[-1] += _why(length.first_causes)
-    broke = {kind: events[kind] for kind in ("overflow", "over_budget") if events[kind]}
-    if broke:
-        words = {"overflow": "ran out of window", "over_budget": "could not fit what must stay"}
-        verb = " or ".join(words[kind] for kind in broke)
-        parts.append(f"{verb} in {sum(broke.values())} of {length.n} sessions, {_when(length.broke_off_turns)}")
-    if length.censored:
-        cut = sum(n for kind, n in group.ended.items() if kind in ("limit", "error", "cancelled", RUNNING))
-        short = f" as far as they went ({cut} cut short)" if cut else _through(length)
-        parts.append(f"kept {told} in {length.censored} of {length.n} sessions{short}")
-    return f"{name} " + "; ".join(parts) + "."
-
-
-def _through(length: Length) -> str:
-    """How far sessions without a failure are known to be well: later checks that nobody could decide prove nothing."""
-    turns = [int(turn) for turn in length.kept_turns]
-    if not turns:
-        return ""
-    if len(turns) == 1 and length.horizon is not None and turns[0] >= length.horizon:
-        return f" through turn {turns[0]}"
-    span = f"turn {turns[0]}" if len(turns) == 1 else f"turns {min(turns)}–{max(turns)}"
-    return f" as far as checks were decided ({span})"
-
-
-def _failed(group: Group, told: str) -> str:
-    causes = group.length.first_causes
-    if set(causes) == {"lost"}:
-        return f"lost {told}"
-    if set(causes) == {"ignored"}:
-        return f"ignored {told}"
-    return f"failed on {told}"
-
-
-def _when(turns: dict[str, int]) -> str:
-    numbers = [int(turn) for turn in turns]
-    if len(numbers) == 1:
-        return f"at turn {numbers[0]}"
-    return f"first between turns {min(numbers)} and {max(numbers)}"
-
-
-def _why(causes: dict[str, int]) -> str:
-    why = {
-        "lost": ", where it was no longer in the prompt",
-        "ignored": ", although it was in the prompt",
-        "incapable": ", which it fails when fresh as well",
-    }
-    sentence = why.get(next(iter(causes), ""), "") if len(causes) == 1 else ""
-    return f"{sentence} ({counts_text(causes)})" if causes else sentence
-
-
-def control_warnings(summary: Summary) -> list[str]:
-    """Sentences about controls that put figures in doubt: probes that test nothing, and checks the model cannot do."""
-    found = _undecided_warnings(summary)
-    for control in summary.controls:
-        where = f"{quoted(control.id)} in {quoted(control.scenario)} on {quoted(control.model)}"
-        if control.tests_nothing:
-            found.append(
-                f"{where} tests nothing: {percent(control.floor)} of its floor controls pass without the rule being "
-                f"stated (n {control.floor_n})."
-            )
-        if control.incapable:
-            found.append(
-                f"{where} is beyond the model: only {percent(control.ceiling)} of its ceiling controls pass when fresh "
-                f"(n {control.ceiling_n}), so its failures count as incapable."
-            )
-    return found
-
-
-def _undecided_warnings(summary: Summary) -> list[str]:
-    """Groups of which so many checks could not be decided that their rates rest on a part of the sessions."""
-    found = []
-    for group in summary.groups:
-        open_ = {name: n for name, n in group.undecided.items() if name in ("truncated", "empty", "inconclusive")}
-        asked = group.compliance["overall"].n + sum(open_.values())
-        if asked and sum(open_.values()) > MANY_UNDECIDED * asked:
-            hint = "; a larger --max-tokens may help" if "truncated" in open_ else ""
-            found.append(
-                f"{quoted(group.scenario or 'all scenarios')}: {sum(open_.values())} of {asked} checks under "
-                f"{quoted(group.strategy)} could not be decided ({counts_text(open_)}) and enter no rate{hint}."
-            )
-    return found
 
 
 def totals_text(summary: Summary) -> str:

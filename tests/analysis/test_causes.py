@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from run_writer import SessionWriter, write_controls, write_manifest, write_session, write_three_strategies
 
-from contextrot.analysis.causes import cause_split, controls
+from contextrot.analysis.causes import cause_split, controls, gateable
 from contextrot.analysis.tables import load_run
 
 
@@ -82,3 +82,24 @@ def test_a_run_without_controls_has_none(tmp_path):
     write_manifest(tmp_path)
     write_session(tmp_path, "fifo", 0)
     assert len(controls(load_run(tmp_path))) == 0
+
+
+def test_what_passes_its_floor_may_decide_no_gate_and_all_else_may(tmp_path):
+    write_manifest(tmp_path)
+    writer = write_session(tmp_path, "fifo", 0)
+    writer.verdict(12, "pass", id="idle", subject="idle")
+    writer.verdict(12, "fail", id="hard", subject="hard", cause="ignored")
+    writer.verdict(12, "pass", id="book", subject=None, check="tool_call")
+    write_controls(tmp_path, ceiling=("pass",) * 4, floor=("fail",) * 4)
+    write_controls(tmp_path, ceiling=("pass",) * 4, floor=("pass", "pass", "fail", "fail"), id="idle")
+    write_controls(tmp_path, ceiling=("fail",) * 4, floor=("fail",) * 4, id="hard")
+    summary = load_run(tmp_path).summary
+    assert gateable(summary) == {("project-code", "sim/perfect"): ["book", "code", "hard"]}
+    assert {control.id: control.gateable for control in summary.controls} == {"code": True, "idle": False, "hard": True}
+    assert [row["gateable"] for row in summary.to_dict()["controls"] if row["id"] == "idle"] == [False]
+
+
+def test_without_controls_everything_may_decide_a_gate(tmp_path):
+    write_manifest(tmp_path)
+    write_session(tmp_path, "fifo", 0)
+    assert gateable(load_run(tmp_path).summary) == {("project-code", "sim/perfect"): ["code"]}

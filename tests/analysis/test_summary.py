@@ -188,3 +188,61 @@ def test_mixed_causes_at_one_turn_are_called_mixed(tmp_path):
     writer.verdict(3, "fail", cause="ignored", id="other")
     write_controls(tmp_path)
     assert summarise(load_run(tmp_path)).groups[0].length.first_causes == {"mixed": 1}
+
+
+def test_what_was_retrieved_is_not_left_out(tmp_path):
+    write_manifest(tmp_path)
+    manifest = [["verbatim", 0, 1], ["retrieved", 1, 3], ["verbatim", 3, 4]]
+    for name, status in (("all", "retrieved"), ("some", "dropped")):
+        view = {
+            "ranges": [[0, 4]],
+            "made": [],
+            "manifest": [[status if s == "retrieved" else s, a, b] for s, a, b in manifest],
+        }
+        SessionWriter(tmp_path, name, strategy=name).call(1, view=view | {"tokens": 4, "hash": "e"})
+    groups = by_strategy(summarise(load_run(tmp_path)))
+    assert not groups["all"].cut
+    assert groups["some"].cut
+
+
+@pytest.mark.parametrize(("failing", "given"), [(4, False), (5, True)])
+def test_of_few_failures_no_constant_rate_is_tested(tmp_path, failing, given):
+    write_manifest(tmp_path)
+    for repeat in range(8):
+        write_session(tmp_path, "fifo", repeat, ignored_from=3 * (1 + repeat) if repeat < failing else None)
+    (group,) = summarise(load_run(tmp_path)).groups
+    assert (group.length.hazard_p is not None) == given
+
+
+def test_what_the_first_failures_failed_on(tmp_path):
+    write_manifest(tmp_path)
+    for repeat in range(3):
+        writer = write_session(tmp_path, "fifo", repeat, lost_from=9)
+        writer.verdict(9, "fail" if repeat else "pass", id="book", subject=None, check="tool_call", cause="ignored")
+        writer.verdict(12, "fail", id="late", subject="late", cause="ignored")
+    (group,) = summarise(load_run(tmp_path)).groups
+    assert group.length.first_subjects == {"project-code": 3, "book": 2}
+    assert group.length.first_causes == {"mixed": 2, "lost": 1}
+
+
+def test_pooling_scenarios_of_other_lengths_is_said(tmp_path):
+    write_manifest(tmp_path)
+    write_session(tmp_path, "fifo", 0, scenario="a")
+    write_session(tmp_path, "fifo", 0, scenario="b", ends=("completed", 12))
+    write_session(tmp_path, "full", 0, scenario="a")
+    pooled = {group.strategy: group for group in summarise(load_run(tmp_path)).pooled}
+    assert pooled["fifo"].length.mixed_horizons
+    assert not pooled["full"].length.mixed_horizons
+
+
+def test_the_first_failure_can_be_looked_up(tmp_path):
+    write_manifest(tmp_path)
+    for repeat, turn in enumerate((12, 9, 15)):
+        write_session(tmp_path, "fifo", repeat, lost_from=turn)
+    write_session(tmp_path, "full", 0)
+    groups = by_strategy(summarise(load_run(tmp_path)))
+    assert (groups["fifo"].first_failure.session, groups["fifo"].first_failure.turn) == (
+        "project-code--sim--fifo--r001",
+        9,
+    )
+    assert groups["full"].first_failure is None

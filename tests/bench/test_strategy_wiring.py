@@ -18,7 +18,7 @@ from rich.console import Console
 from small_bench import SCENARIO, bench, session_lines
 
 from contextrot.analysis.tables import load_run
-from contextrot.errors import ConfigError, StoreError
+from contextrot.errors import ConfigError, MissingKeyError, StoreError
 from contextrot.models.extractive import ExtractiveModel
 from contextrot.models.simulated import SimulatedModel
 from contextrot.report.show import show_session
@@ -130,7 +130,10 @@ def test_a_helper_of_its_own_writes_the_summaries(scenario_file: Path, tmp_path:
     assert run.config["auxiliary"] == "extractive"
 
 
-def test_another_helper_is_another_session_and_another_run(scenario_file: Path, tmp_path: Path) -> None:
+def test_another_helper_is_another_session_and_another_run(
+    scenario_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     first, second = tmp_path / "first", tmp_path / "second"
     bench(first, scenario_file, strategies=[SUMMARY])
     bench(second, scenario_file, strategies=[SUMMARY], auxiliary="extractive")
@@ -140,6 +143,26 @@ def test_another_helper_is_another_session_and_another_run(scenario_file: Path, 
         bench(first, scenario_file, strategies=[SUMMARY], auxiliary="extractive")
     with pytest.raises(StoreError, match="embedder"):
         bench(first, scenario_file, strategies=[SUMMARY], embedder="openai/text-embedding-3-small")
+
+
+def test_an_embedder_without_its_key_is_found_before_the_first_call(
+    scenario_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(MissingKeyError, match="OPENAI_API_KEY"):
+        bench(tmp_path / "run", scenario_file, strategies=[RETRIEVAL], embedder="openai/text-embedding-3-small")
+    assert not session_lines(tmp_path / "run")
+
+
+def test_a_run_with_a_simulated_helper_is_marked_simulated(scenario_file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    settings: dict[str, Any] = {"models": ["extractive"], "strategies": [SUMMARY], "repeats": 1}
+    manifest = bench(out, scenario_file, auxiliary="sim/perfect", **settings)
+    assert manifest["simulated"] is True
+    assert {key: records[0]["simulated"] for key, records in sessions(out).items()} == {
+        key: "control" not in key for key in sessions(out)
+    }
+    assert bench(tmp_path / "real", scenario_file, **settings)["simulated"] is False
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 from fault_server import FaultServer, ok, serving
-from recorded import ask, calling, of, session, verdicts, write
+from recorded import ask, calling, of, replies, session, verdicts, write
 
 SCENARIO = """\
 contextrot: 1
@@ -106,3 +106,22 @@ def test_a_tool_that_is_only_spoken_of_does_not_count(server: FaultServer, tmp_p
     (verdict,) = of(session(tmp_path / "run"), "verdict")
     # The tools go out with every call, so there was nothing to lose.
     assert (verdict["in_view"], verdict["cause"]) == (None, "ignored")
+
+
+def test_no_two_asks_of_the_helper_in_one_turn_share_a_seed(server: FaultServer, tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def speak(body: dict[str, Any]) -> Any:
+        if "tools" not in body:
+            return "They looked at slots."
+        asked.append(0)
+        return calling((f"id{len(asked)}", "book", "{}")) if len(asked) <= 3 else "done"
+
+    server.plays(replies(speak))
+    scenario = SCENARIO.replace('{"slot": 1}', "free " * 300).replace('{"slot": 2}', "taken " * 300)
+    strategy = {"type": "rolling_summary", "trigger": {"messages": 2}, "keep": {"messages": 1}, "retries": 9}
+    ask(server, tmp_path / "run", write(tmp_path, scenario), strategies=[strategy])
+    helped = of(session(tmp_path / "run"), "call", purpose="auxiliary")
+    seeds = [body["seed"] for body in server.seen if "tools" not in body]
+    assert [call["turn"] for call in helped].count(1) > 1
+    assert len(seeds) == len(helped) == len(set(seeds))

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from acting import booking
 from run_writer import SessionWriter, write_controls, write_manifest, write_session
 
 from contextrot.analysis.summary import summarise
@@ -52,7 +53,7 @@ def test_the_verdict_stands_before_the_figures(summary):
 
 def test_every_row_has_the_cells_of_its_heading(summary):
     found = tables(markdown.render(summary))
-    assert len(found) == 5
+    assert len(found) == 6
     for table in found:
         assert {cells(row) for row in table} == {cells(table[0])}
 
@@ -135,3 +136,65 @@ def test_a_report_of_markdown_alone_needs_no_matplotlib(run, tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_common_length_is_given_only_where_the_scenarios_are_as_long(tmp_path):
+    for name, turns in (("same", 24), ("other", 12)):
+        folder = write_manifest(tmp_path / name)
+        write_session(folder, "fifo", 0, lost_from=9, scenario="a")
+        write_session(folder, "fifo", 0, lost_from=9, scenario="b", ends=("completed", turns), turns=turns)
+        text = markdown.render(summarise(load_run(folder)))
+        pooled = text[text.index("Over all scenarios") : text.index("¹ Mean number")]
+        assert ("turns to first failure" in pooled) == (name == "same")
+        assert ("no common session length is given" in pooled) == (name == "other")
+        for table in tables(text):
+            assert {cells(row) for row in table} == {cells(table[0])}
+
+
+def test_a_probe_that_tests_nothing_is_marked_wherever_it_stands(tmp_path):
+    write_manifest(tmp_path)
+    write_session(tmp_path, "fifo", 0)
+    write_controls(tmp_path, floor=("pass",) * 6)
+    text = markdown.render(summarise(load_run(tmp_path)))
+    assert "It decides no gate." in text
+    assert "| `code` (tests nothing) | probe |" in text
+    assert "tests nothing, decides no gate |" in text
+    write_controls(tmp_path, floor=("pass",) + ("fail",) * 9, ceiling=("pass",) * 10, scenario="other")
+    assert markdown.render(summarise(load_run(tmp_path))).count("(tests nothing)") == 1
+
+
+def test_levels_actions_and_savings_have_their_tables(tmp_path):
+    write_manifest(tmp_path)
+    for repeat in range(8):
+        booking(tmp_path, repeat, {3, 6, 12})
+        write_session(tmp_path, "fifo", repeat, scenario="booking")
+        writer = SessionWriter(tmp_path, f"x{repeat}", scenario="booking", strategy="pinned", repeat=repeat)
+        writer.event(5, "budget_level", **{"from": "OK", "to": "WARN", "occupancy": 0.61})
+        writer.call(6, occupancy=0.65)
+        writer.verdict(6, "fail", check="abstain", subject=None)
+        writer.end(24)
+    text = markdown.render(summarise(load_run(tmp_path)))
+    for table in tables(text):
+        assert {cells(row) for row in table} == {cells(table[0])}
+    assert "| `pinned` | turn 5 (8 of 8) | never (0 of 8) | – | 0 % (0–32, n 8) | – |" in text
+    assert "**ALERT** −100 points (95 % −100 to" in text
+    assert "3: 100 %, 6: 100 %, 12: 100 %, 18: 0 %, 24: 0 %" in text
+    assert "| `pinned` | 100 % (68–100, 8 of 8) |" in text
+    assert "prompt tokens saved² |" in text
+
+
+def test_a_grid_has_its_cells_its_bands_its_items_and_its_arms(tmp_path):
+    write_manifest(tmp_path)
+    for mode in ("fork", "inline"):
+        for repeat in range(6):
+            writer = write_session(tmp_path, "fifo", repeat, scenario=f"g.{mode}", family="g")
+            writer.verdict(24, "pass" if mode == "fork" else "fail", id="what", item="a", cause="ignored")
+    text = markdown.render(summarise(load_run(tmp_path)))
+    for table in tables(text):
+        assert {cells(row) for row in table} == {cells(table[0])}
+    grid = text[text.index("## Grid g") : text.index("## Is it rot?")]
+    assert "| fork | sim/perfect | `fifo` | 6 | not reached (> 24)" in grid
+    assert "| 17–24 |" in grid
+    assert "| `what` | `a` | 50 % (25–75, n 12) |" in grid
+    assert "| mode | fork | inline | sim/perfect | `fifo` | 100 % (n 54) | 89 % (n 54) | −11 points (95 %" in grid
+    assert "Items of probes that rotate" not in text

@@ -12,7 +12,7 @@ from run_writer import SessionWriter, write_controls, write_manifest, write_sess
 
 from contextrot.analysis.summary import summarise
 from contextrot.analysis.tables import load_run
-from contextrot.report import plots
+from contextrot.report import markdown, plots
 
 NAMES = ("by-turn", "by-occupancy", "survival", "causes")
 
@@ -165,3 +165,41 @@ def test_nothing_measured_draws_nothing(tmp_path, errors):
     if errors:
         SessionWriter(tmp_path, "s").end(1, "error", "no")
     assert plots.render(summarise(load_run(tmp_path))) == {}
+
+
+def test_the_thresholds_of_the_budget_monitor_stand_in_the_plot_by_occupancy(summary, files):
+    shown = texts(files["by-occupancy.svg"])
+    assert {"WARN", "ROTATE"} <= set(shown)
+    assert not {"WARN", "ROTATE"} & set(texts(files["by-turn.svg"]))
+    panel = plots.draw(summary)["by-occupancy"].axes[0]
+    upright = {
+        line.get_xdata()[0] for line in panel.lines if len(set(line.get_xdata())) == 1 and len(line.get_xdata()) == 2
+    }
+    assert {0.6, 0.8} <= upright
+
+
+@pytest.mark.parametrize("name", ["by-turn", "survival"])
+def test_ticks_stand_at_turns_that_were_asked_at(tmp_path, name):
+    write_manifest(tmp_path)
+    for repeat in range(3):
+        write_session(tmp_path, "full", repeat, probed=(0, 7, 8, 19, 24))
+    panel = plots.draw(summarise(load_run(tmp_path)))[name].axes[0]
+    assert [int(tick) for tick in panel.get_xticks()] == [0, 8, 19, 24]  # 7 has no room beside 8
+
+
+def test_many_turns_have_round_ticks(tmp_path):
+    write_manifest(tmp_path)
+    write_session(tmp_path, "full", 0, probed=range(25))
+    panel = plots.draw(summarise(load_run(tmp_path)))["by-turn"].axes[0]
+    ticks = panel.get_xticks()
+    assert len(ticks) <= 10
+    assert len(set(np.diff(ticks))) == 1
+
+
+def test_a_large_grid_draws_what_a_picture_holds(tmp_path):
+    write_manifest(tmp_path)
+    for number in range(30):
+        write_session(tmp_path, "full", 0, scenario=f"g.turns-{number}", family="g")
+    summary = summarise(load_run(tmp_path))
+    assert len(plots.draw(summary)["survival"].axes) == 24
+    assert "Of the 30 scenarios and models the first 24 are drawn" in markdown.render(summary, [("a", "b")])

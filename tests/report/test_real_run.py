@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import io
+import shlex
 from hashlib import blake2b
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from contextrot.analysis.replay_view import read_transcript, view_messages
 from contextrot.api import bench
 from contextrot.messages import Message
 from contextrot.report import words
+from contextrot.report.findings import next_step
+from contextrot.report.show import show_session
 from contextrot.report.write import write_report
 
 SCENARIO = Path(__file__).parents[2] / "scenarios" / "standard" / "pinned-fact-recall.yaml"
@@ -54,5 +59,18 @@ def test_a_model_that_obeys_what_it_reads_fails_only_where_the_fact_is_lost(run)
 def test_the_report_says_so(run, tmp_path):
     text = write_report(run, out=tmp_path)[0].read_text("utf-8")
     assert words.SIMULATED in text
-    assert "- `pinned` kept what it was told in 2 of 2 sessions through turn 40." in text
-    assert "`fifo` lost what it was told in 2 of 2 sessions" in text
+    assert "- `pinned` kept `project-code` and `release-city` in 2 of 2 sessions through turn 40." in text
+    assert (
+        "`fifo` lost `project-code` or `release-city` in 2 of 2 sessions" in text
+        or "`fifo` lost `project-code`" in text
+    )
+
+
+def test_the_command_it_names_next_shows_the_failure(run):
+    command, what = next_step(run.summary, run.path)
+    _, _, folder, session, _, turn = shlex.split(command)
+    out = io.StringIO()
+    show_session(folder, session, turn=int(turn), console=Console(file=out, width=120))
+    assert what == "the first failure of `fifo` in `pinned-fact-recall`"
+    assert "sent, stated" in out.getvalue()
+    assert "fail" in out.getvalue()

@@ -1,0 +1,184 @@
+"""What the model did with its tools: call rate against position, repeated actions, steps; with an alert when it stops.
+
+Tool amnesia is a rate that falls within the session, so the comparison is within sessions: the last third of the turns
+against the first. The unit is the session, and without an interval that excludes 0 there is no alert (DESIGN §8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from contextrot.analysis.curves import compliance
+from contextrot.analysis.difference import rate_difference
+from contextrot.analysis.figures import Actions, Saved
+from contextrot.analysis.rates import Point, Share, Third
+from contextrot.analysis.session_actions import ASKS_FOR_ACTION
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: the check whose failures are made-up answers: what was asked for was never said
+HALLUCINATION = "abstain"
+THIRDS = ("first", "middle", "last")
+
+
+def actions(sessions: pd.DataFrame, verdicts: pd.DataFrame, calls: pd.DataFrame) -> Actions | None:
+    """What the sessions of one group did with tools; None where there is nothing to call.
+
+    `calls` are rows of `Run.turns`. A reply counts once however many rounds it took. Where probes ask for an action
+    (check `tool_call`), the rate is over their replies, which have a reason to call; else over all answered turns.
+    """
+    asks = verdicts["check"].isin(list(ASKS_FOR_ACTION))
+    if not asks.any() and not calls["tool_calls"].fillna(0).astype(bool).any():
+        return None
+    replies = _replies(sessions, calls)
+    asked = _asked(replies, verdicts.loc[asks], calls)
+    basis = replies if asked is None else asked
+    thirds = [_third(basis, number) for number in range(len(THIRDS))]
+    early, late = (_per_session(basis, number) for number in (0, len(THIRDS) - 1))
+    names = sorted({*early, *late})
+    change = rate_difference(*([side.get(name, (0, 0)) for name in names] for side in (early, late)))
+    done, repeated = int(sessions["actions"].sum()), int(sessions["repeated_actions"].sum())
+    return Actions(
+        basis="turns" if asked is None else "probes",
+        by_turn=_points(basis.assign(outcome=_outcome(basis["called"])), "turn"),
+        thirds=thirds,
+        change=change,
+        alert=change.falls,
+        probes_by_turn=_points(verdicts.loc[asks], "turn"),
+        actions=done,
+        repeated=_share(sessions["repeated_actions"], sessions["actions"]) if done or repeated else None,
+        steps_per_turn=_steps(calls),
+        tasks=int(sessions["tasks"].sum()),
+        steps_per_task=_ratio(sessions["task_calls"].sum(), sessions["tasks"].sum()),
+    )
+
+
+def hallucinated(verdicts: pd.DataFrame) -> Share | None:
+    """Share of questions about what was never said that were answered all the same; None where none was asked."""
+    rows = verdicts.loc[(verdicts["check"] == HALLUCINATION) & verdicts["outcome"].isin(["pass", "fail"])]
+    if not len(rows):
+        return None
+    failed = (rows["outcome"] == "fail").astype(int).groupby(rows["session"].astype(object))
+    return _share(failed.sum(), failed.size())
+
+
+def saved(run_calls: pd.DataFrame, sessions: pd.DataFrame, full: pd.DataFrame) -> Saved | None:
+    """Prompt tokens spared against `full`: pairs of one scenario and repeat, up to the turn that both reached.
+
+    All calls count, auxiliary and probe calls included: what a strategy spends on summaries it has not saved. None
+    without a pair whose tokens are all known.
+    """
+    pair = ["scenario", "repeat"]
+    both = sessions[["session", "last_turn", *pair]].merge(full[["session", "last_turn", *pair]], on=pair)
+    both = both.loc[both["last_turn_x"].notna() & both["last_turn_y"].notna()]
+    upto = both[["last_turn_x", "last_turn_y"]].min(axis=1).astype(int).tolist()
+    mine, theirs = (_prompt_tokens(run_calls, both[f"session_{side}"].tolist(), upto) for side in "xy")
+    known = [(a, b) for a, b in zip(mine, theirs, strict=True) if a is not None and b]
+    if not known:
+        return None
+    spent, would = sum(a for a, _ in known), sum(b for _, b in known)
+    return Saved(share=1 - spent / would, prompt_tokens=spent, full_prompt_tokens=would, pairs=len(known))
+
+
+def _prompt_tokens(calls: pd.DataFrame, names: Sequence[Any], upto: Sequence[int]) -> list[int | None]:
+    """Prompt tokens of each session up to its turn; None where an answered call does not say."""
+    limit = dict(zip(names, upto, strict=True))
+    rows = calls.loc[calls["session"].isin(names) & (calls["outcome"] == "ok")]
+    name = rows["session"].astype(object)
+    rows = rows.loc[rows["turn"].astype(float) <= name.map(limit).astype(float)]
+    tokens = rows["prompt_tokens"].groupby(rows["session"].astype(object))
+    total, unknown = tokens.sum().to_dict(), tokens.apply(lambda column: column.isna().any()).to_dict()
+    return [None if unknown.get(name, True) else int(total[name]) for name in names]
+
+
+def _replies(sessions: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
+    """One row per answered turn or probe: session, turn, branch, called, third. Who was cut off short of a call is out.
+
+    `third` is that of the planned turns: 0, 1, 2.
+    """
+    rows = calls.loc[calls["purpose"].isin(["turn", "probe"]), ["session", "turn", "branch", "tool_calls", "outcome"]]
+    rows = rows.assign(
+        session=rows["session"].astype(object),
+        branch=rows["branch"].astype(object).fillna(""),
+        called=rows["tool_calls"].fillna(0).astype(int) > 0,
+        ok=rows["outcome"] == "ok",
+    )
+    found = rows.groupby(["session", "turn", "branch"], sort=False, as_index=False).agg(
+        called=("called", "any"), ok=("ok", "all")
+    )
+    found = found.loc[found["called"] | found["ok"]]
+    planned = sessions.set_index(sessions["session"].astype(object))["turns_planned"].astype(float)
+    share = found["turn"].astype(float) / found["session"].map(planned).astype(float).clip(lower=1)
+    return found.assign(third=(share > 1 / 3).astype(int) + (share > 2 / 3).astype(int))
+
+
+def _asked(replies: pd.DataFrame, verdicts: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame | None:
+    """The replies to probes that ask for an action; None when none was answered."""
+    graded = verdicts.loc[verdicts["kind"] == "probe", ["session", "call"]].dropna()
+    graded = graded.assign(session=graded["session"].astype(object)).drop_duplicates()
+    where = calls[["session", "call", "turn", "branch"]]
+    where = where.assign(session=where["session"].astype(object), branch=where["branch"].astype(object).fillna(""))
+    keys = graded.merge(where, on=["session", "call"])[["session", "turn", "branch"]].drop_duplicates()
+    found = replies.merge(keys, on=["session", "turn", "branch"])
+    return found if len(found) else None
+
+
+def _per_session(replies: pd.DataFrame, third: int) -> dict[Any, tuple[float, float]]:
+    rows = replies.loc[replies["third"] == third]
+    table = rows.groupby("session")["called"].agg(["sum", "size"])
+    return {name: (float(a), float(n)) for name, a, n in zip(table.index, table["sum"], table["size"], strict=True)}
+
+
+def _third(replies: pd.DataFrame, number: int) -> Third:
+    rows = replies.loc[replies["third"] == number]
+    counts = rows["called"].astype(int).groupby(rows["session"])
+    share = _share(counts.sum(), counts.size()) or Share(None, 0, 0, 0, None, None)
+    turns = [int(turn) for turn in (rows["turn"].min(), rows["turn"].max())] if len(rows) else None
+    return Third(
+        **{name: getattr(share, name) for name in Share.__slots__},
+        label=THIRDS[number],
+        first_turn=None if turns is None else turns[0],
+        last_turn=None if turns is None else turns[1],
+    )
+
+
+def _steps(calls: pd.DataFrame) -> float | None:
+    """Model calls per live turn, tool rounds included."""
+    rows = calls.loc[calls["purpose"] == "turn"]
+    turns = rows.groupby([rows["session"].astype(object), rows["turn"]]).ngroups if len(rows) else 0
+    return _ratio(len(rows), turns)
+
+
+def _share(count: Any, n: Any) -> Share | None:
+    """Pooled count ÷ n over sessions (entries), with a session-level interval; None when n is 0 everywhere."""
+    from contextrot.analysis.curves import session_interval
+
+    counts, sizes = (side.to_numpy(dtype=float, na_value=0.0) for side in (count, n))
+    counts, sizes = counts[sizes > 0], sizes[sizes > 0]
+    if not len(sizes):
+        return None
+    low, high, method = session_interval(counts, sizes)
+    known = method != "none"
+    return Share(
+        share=float(counts.sum() / sizes.sum()),
+        count=int(counts.sum()),
+        n=int(sizes.sum()),
+        sessions=len(sizes),
+        low=low if known else None,
+        high=high if known else None,
+    )
+
+
+def _points(rows: pd.DataFrame, by: str) -> list[Point]:
+    table = compliance(rows[["session", "outcome", by]], by)
+    return [Point.of(row, float(row[by]), str(row[by])) for row in table.to_dict("records")]
+
+
+def _outcome(passed: pd.Series[Any]) -> pd.Series[Any]:
+    return passed.map({True: "pass", False: "fail"})
+
+
+def _ratio(count: Any, n: Any) -> float | None:
+    return float(count) / float(n) if n and n == n else None

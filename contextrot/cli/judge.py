@@ -1,0 +1,89 @@
+"""`contextrot judge`: how far a judge agrees with labels, before its verdicts are trusted."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from contextrot.cli.exits import Exit
+from contextrot.cli.output import console, print_json, print_table
+
+if TYPE_CHECKING:
+    from contextrot.bench.agreement import Agreement, Labelled, Share
+    from contextrot.models import Model
+
+
+def judge(
+    labels: Annotated[Path, typer.Argument(help="YAML: a list of {rubric, ask, reply, label: pass | fail}")],
+    judge: Annotated[
+        str | None, typer.Option("--judge", help="the model to measure [default: `judge` of contextrot.yaml]")
+    ] = None,
+    votes: Annotated[int, typer.Option("--votes", min=1, max=15, help="votes on each reply; odd")] = 3,
+    json: Annotated[bool, typer.Option("--json", help="print JSON, with every reply's verdict and votes")] = False,
+) -> None:
+    """Ask a judge about labelled replies: agreement, Cohen's kappa, false passes and fails, agreement with itself."""
+    from contextrot.bench.agreement import load_labels
+    from contextrot.bench.judging import create_judge
+    from contextrot.config import from_text, resolve
+    from contextrot.errors import ConfigError
+
+    config = resolve({} if judge is None else {"judge": from_text("judge", judge)}, os.environ).config
+    if config.judge is None:
+        raise ConfigError("no judge is named: add --judge MODEL, or `judge:` to contextrot.yaml")
+    if votes % 2 == 0:
+        raise ConfigError(f"--votes is {votes}; an odd number of votes cannot tie")
+    found = load_labels(labels)
+    measured = asyncio.run(_measured(create_judge(config.judge.to_spec()), found, votes, config.concurrency))
+    if json:
+        print_json(measured.to_dict())
+    else:
+        _show(measured)
+    if not measured.agreement.of:
+        typer.echo("the judge decided nothing: none of its answers was a verdict", err=True)
+        raise typer.Exit(Exit.NO_VERDICT)
+
+
+async def _measured(model: Model, labels: list[Labelled], votes: int, concurrency: int) -> Agreement:
+    from contextrot.bench.agreement import measure
+
+    try:
+        return await measure(model, labels, votes=votes, concurrency=concurrency)
+    finally:
+        await model.close()
+
+
+def _show(measured: Agreement) -> None:
+    simulated = " (SIMULATED)" if measured.judge.startswith("sim/") else ""
+    kappa = "not defined: labels or verdicts are all the same"
+    if measured.kappa is not None:
+        kappa = f"{measured.kappa:.2f}  [{measured.kappa_low:.2f}, {measured.kappa_high:.2f}]"
+    rows = [
+        ["agreement with the labels", _written(measured.agreement)],
+        ["Cohen's kappa", kappa],
+        ["false passes (of the replies labelled fail)", _written(measured.false_pass)],
+        ["false fails (of the replies labelled pass)", _written(measured.false_fail)],
+        ["undecided (of all replies)", _written(measured.undecided)],
+        ["votes that agree with most on their reply", _written(measured.consistency)],
+    ]
+    count = len(measured.opinions)
+    print_table(
+        f"{measured.judge}{simulated}: {count} labelled replies, {measured.votes} votes each", ["", "95 %"], rows
+    )
+    wrong = [
+        opinion
+        for opinion in measured.opinions
+        if opinion.verdict.outcome.decided and (opinion.verdict.outcome.value == "pass") != opinion.labelled.passes
+    ]
+    for opinion in wrong[:5]:
+        label = "pass" if opinion.labelled.passes else "fail"
+        console().print(f"line {opinion.labelled.line}: labelled {label}; {opinion.verdict.reason}", highlight=False)
+
+
+def _written(share: Share) -> str:
+    if share.share is None:
+        return "none"
+    return f"{share.share:.0%} ({share.hits} of {share.of})  [{share.low:.0%}, {share.high:.0%}]"

@@ -1,0 +1,194 @@
+"""What was found, in plain sentences: per strategy, about the tools, about the controls; and what to look at next."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+
+from contextrot.analysis.figures import RUNNING, Group, Length, Summary
+from contextrot.report.words import change_text, clean, counts_text, percent, quoted
+
+#: the end of a session's key that no other session has
+_HASH = re.compile(r"[0-9a-f]{12}")
+#: share of undecided checks from which on the reports say so
+MANY_UNDECIDED = 0.2
+#: below this many sessions a group's intervals are too wide to decide on, and the reports say so
+FEW = 5
+#: up to this many rules and facts are named in a sentence
+NAMED = 3
+#: a fall of the call rate in too few sessions is worth a word from here on (share)
+WORTH_A_WORD = 0.2
+
+
+def findings(groups: Sequence[Group]) -> list[str]:
+    """What was found in one scenario on one model: a plain sentence per strategy, the longest sessions first."""
+    ranked = sorted(groups, key=lambda group: -(group.length.restricted_mean or 0.0))
+    found = [sentence for group in ranked for sentence in (_finding(group),) if sentence]
+    found += [sentence for group in ranked for sentence in _about_tools(group)]
+    few = [group.length.n for group in groups if 0 < group.length.n < FEW]
+    if few:
+        counted = f"{min(few)} session" + ("s" if min(few) > 1 else "")
+        found.append(f"With {counted} per strategy this is an indication, not a measurement: raise --repeats.")
+    return found
+
+
+def _name(group: Group) -> str:
+    return f"{quoted(group.model)} (own memory)" if group.own_memory else f"`{clean(group.strategy)}`"
+
+
+def _finding(group: Group) -> str:
+    length, events = group.length, group.length.events
+    if not length.n:
+        return f"{_name(group)}: nothing was measured ({counts_text(group.ended) or 'no sessions'})."
+    parts = []
+    if events["fail"]:
+        parts.append(
+            f"{_failed(length)} in {events['fail']} of {length.n} sessions, {_when(length.first_fail_turns)}"
+            f"{_why(length.first_causes)}{_detail(length)}"
+        )
+    broke = {kind: events[kind] for kind in ("overflow", "over_budget") if events[kind]}
+    if broke:
+        words = {"overflow": "ran out of window", "over_budget": "could not fit what must stay"}
+        verb = " or ".join(words[kind] for kind in broke)
+        parts.append(f"{verb} in {sum(broke.values())} of {length.n} sessions, {_when(length.broke_off_turns)}")
+    if length.censored:
+        cut = sum(n for kind, n in group.ended.items() if kind in ("limit", "error", "cancelled", RUNNING))
+        short = f" as far as they went ({cut} cut short)" if cut else _through(length)
+        parts.append(f"{_kept(group.subjects)} in {length.censored} of {length.n} sessions{short}")
+    return f"{_name(group)} " + "; ".join(parts) + "."
+
+
+def _listed(names: Sequence[str], joined: str) -> str:
+    """``a``, ``a and b``, ``a, b and 2 others``; what was checked in the fresh session alone goes unnamed."""
+    if not names:
+        return "what it was told"
+    shown = [quoted(name) for name in (names if len(names) <= NAMED else names[: NAMED - 1])]
+    if len(names) > NAMED:
+        shown.append(f"{len(names) - NAMED + 1} others")
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {joined} {shown[-1]}"
+
+
+def _kept(subjects: Sequence[str]) -> str:
+    return f"kept {_listed(subjects, 'and')}" if len(subjects) <= NAMED else f"passed all {len(subjects)} checks"
+
+
+def _through(length: Length) -> str:
+    """How far sessions without a failure are known to be well: later checks that nobody could decide prove nothing."""
+    turns = [int(turn) for turn in length.kept_turns]
+    if not turns:
+        return ""
+    if len(turns) == 1 and length.horizon is not None and turns[0] >= length.horizon:
+        return f" through turn {turns[0]}"
+    span = f"turn {turns[0]}" if len(turns) == 1 else f"turns {min(turns)}–{max(turns)}"
+    return f" as far as checks were decided ({span})"
+
+
+def _failed(length: Length) -> str:
+    causes = list(length.first_causes)
+    verb = causes[0] if causes in (["lost"], ["ignored"]) else "failed on"
+    return f"{verb} {_listed(list(length.first_subjects), 'or')}"
+
+
+def _when(turns: dict[str, int]) -> str:
+    numbers = [int(turn) for turn in turns]
+    if len(numbers) == 1:
+        return f"at turn {numbers[0]}"
+    return f"first between turns {min(numbers)} and {max(numbers)}"
+
+
+def _why(causes: dict[str, int]) -> str:
+    why = {
+        "lost": ", where it was no longer in the prompt",
+        "ignored": ", although it was in the prompt",
+        "incapable": ", which it fails when fresh as well",
+    }
+    return why.get(next(iter(causes), ""), "") if len(causes) == 1 else ""
+
+
+def _detail(length: Length) -> str:
+    """How many sessions failed first on what, and why, where there is more than one answer."""
+    parts = [
+        ", ".join(f"{clean(name)} in {n}" for name, n in counts.items())
+        for counts in (length.first_causes, length.first_subjects)
+        if 1 < len(counts) <= 2 * NAMED
+    ]
+    return f" (sessions: {'; '.join(parts)})" if parts else ""
+
+
+def tool_alerts(groups: Sequence[Group]) -> list[str]:
+    """The alerts of groups that have no findings of their own, each with the scenario it is of."""
+    alerting = [group for group in groups if group.actions is not None and group.actions.alert]
+    return [f"{quoted(group.scenario)}: {sentence}" for group in alerting for sentence in _about_tools(group)]
+
+
+def _about_tools(group: Group) -> Iterable[str]:
+    """Tool amnesia: the call rate late in the session against early, with its evidence or for want of it."""
+    actions = group.actions
+    if actions is None or actions.change.difference is None:
+        return
+    change = actions.change
+    replies = "probes that ask for an action" if actions.basis == "probes" else "turns"
+    rates = (
+        f"of the {replies} {percent(change.first)} got a tool call in the first third of the session (n "
+        f"{change.first_n}) and {percent(change.second)} in the last (n {change.second_n})"
+    )
+    if actions.alert:
+        yield f"ALERT: {_name(group)} calls its tools less late in the session: {rates}, {change_text(change)}."
+    elif change.method == "none" and change.difference is not None and change.difference <= -WORTH_A_WORD:
+        yield f"{_name(group)}: {rates}; {_sessions(change.units)} are too few to tell whether tool use drops."
+
+
+def _sessions(n: int) -> str:
+    return f"{n} session" + ("" if n == 1 else "s")
+
+
+def control_warnings(summary: Summary) -> list[str]:
+    """Sentences about controls that put figures in doubt: probes that test nothing, and checks the model cannot do."""
+    found = _undecided_warnings(summary)
+    for control in summary.controls:
+        where = f"{quoted(control.id)} in {quoted(control.scenario)} on {quoted(control.model)}"
+        if control.tests_nothing:
+            found.append(
+                f"{where} tests nothing: {percent(control.floor)} of its floor controls pass without the rule being "
+                f"stated (n {control.floor_n}). It decides no gate."
+            )
+        if control.incapable:
+            found.append(
+                f"{where} is beyond the model: only {percent(control.ceiling)} of its ceiling controls pass when fresh "
+                f"(n {control.ceiling_n}), so its failures count as incapable."
+            )
+    return found
+
+
+def _undecided_warnings(summary: Summary) -> list[str]:
+    """Groups of which so many checks could not be decided that their rates rest on a part of the sessions."""
+    found = []
+    for group in summary.groups:
+        open_ = {name: n for name, n in group.undecided.items() if name in ("truncated", "empty", "inconclusive")}
+        asked = group.compliance["overall"].n + sum(open_.values())
+        if asked and sum(open_.values()) > MANY_UNDECIDED * asked:
+            hint = "; a larger --max-tokens may help" if "truncated" in open_ else ""
+            found.append(
+                f"{quoted(group.scenario or 'all scenarios')}: {sum(open_.values())} of {asked} checks under "
+                f"{quoted(group.strategy)} could not be decided ({counts_text(open_)}) and enter no rate{hint}."
+            )
+    return found
+
+
+def next_step(summary: Summary, run: str | os.PathLike[str]) -> tuple[str, str] | None:
+    """The command that shows the first failure of the group with the shortest sessions, and what it shows.
+
+    None when no check failed.
+    """
+    failed = [group for group in summary.groups if group.first_failure is not None]
+    if not failed:
+        return None
+    worst = min(failed, key=lambda group: (group.length.restricted_mean or 0.0, -group.causes["fails"]))
+    first = worst.first_failure
+    assert first is not None
+    short = first.session.rpartition("--")[2]
+    name = short if _HASH.fullmatch(short) else first.session
+    command = shlex.join(["contextrot", "show", os.fspath(run), name, "--turn", str(first.turn)])
+    return command, f"the first failure of {_name(worst)} in {quoted(worst.scenario)}"

@@ -1,0 +1,159 @@
+"""Smaller tables under a scenario's own: the budget monitor, the tools, and the cells of a grid side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from contextrot.analysis.figures import Family, Summary
+from contextrot.analysis.figures import Group as Figures
+from contextrot.analysis.levels import LEVELS
+from contextrot.report import words
+from contextrot.report.findings import tool_alerts
+
+#: what the axes of a grid are called in a heading
+AXES = {"tokens_per_turn": "tokens/\nturn"}
+
+
+def new_table(*, narrow: bool) -> Table:
+    """A table as all of the terminal's are."""
+    return Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1 if narrow else 2, 0, 0), show_edge=False)
+
+
+def strategy_text(label: str, *, narrow: bool) -> str:
+    """A strategy's label; in a narrow table its parameters stand on a line of their own."""
+    cleaned = words.clean(label)
+    return cleaned.replace("(", "\n(", 1).replace(" ", "\u00a0") if narrow else cleaned
+
+
+def without_level(length: str) -> str:
+    """A length without what the heading says already: ``9 turns (95 % 9–9)`` is ``9 (9–9)``."""
+    return length.replace(" turns (95 % ", " (").replace(" turn (95 % ", " (").replace("(95 % ", "(")
+
+
+def levels_block(groups: Sequence[Figures], *, several_models: bool) -> Iterable[RenderableType]:
+    """When the budget monitor spoke and what held at each level; nothing where no session came to WARN."""
+    told = [group for group in groups if any(level.sessions for level in group.levels)]
+    if not told:
+        return
+    table = _table("how full", several_models)
+    for level in told[0].levels:
+        table.add_column(f"{level.level} ≥ {words.percent(level.threshold)}\n(sessions)", min_width=9)
+    for name in LEVELS:
+        table.add_column(f"passed\nat {name}", min_width=6)
+    for group in told:
+        passed = {point.label: point for point in group.by_level}
+        rates = [
+            f"{words.percent(passed[name].rate)}\n(n {passed[name].n})" if name in passed else "–" for name in LEVELS
+        ]
+        reached = [words.reached_text(level).replace(" (", "\n(") for level in group.levels]
+        table.add_row(*_row(group, several_models), *map(Text, (*reached, *rates)))
+    yield _set_off(table)
+
+
+def actions_block(groups: Sequence[Figures], *, several_models: bool) -> Iterable[RenderableType]:
+    """Tool calls early and late, repeats and steps; nothing where there are no tools."""
+    acting = [(group, group.actions) for group in groups if group.actions is not None]
+    if not acting:
+        return
+    table = _table("actions", several_models)
+    for heading in ("called early\n→ late", "change (95 %),\npoints", "repeated", "calls /\nturn"):
+        table.add_column(heading, min_width=7)
+    tasks = any(actions.steps_per_task is not None for _, actions in acting)
+    if tasks:
+        table.add_column("calls /\ntask", min_width=6)
+    for group, actions in acting:
+        change = actions.change
+        cells = [
+            f"{words.percent(change.first)} → {words.percent(change.second)}\n(n {change.first_n}, {change.second_n})",
+            "–" if change.difference is None else _points(change.difference, change.low, change.high),
+            words.share_text(actions.repeated, interval=False).replace(" (", "\n("),
+            "–" if actions.steps_per_turn is None else f"{actions.steps_per_turn:.2f}",
+        ]
+        cells += [_number(actions.steps_per_task)] if tasks else []
+        table.add_row(*_row(group, several_models), *map(Text, cells))
+    yield _set_off(table)
+
+
+def grid_blocks(summary: Summary, family: Family, width: int) -> Iterable[RenderableType]:
+    """The cells of a grid, a row each, and its arms in pairs."""
+    title = Text(words.clean(family.family), style="bold")
+    crossed = " × ".join(f"{axis.replace('_', ' ')} {', '.join(values)}" for axis, values in family.axes.items())
+    title.append(f"  a grid: {words.one_line(crossed, 2 * width)}", style="not bold")
+    yield Text()
+    yield title
+    models = len({cell.model for cell in family.cells}) > 1
+    table = new_table(narrow=True)
+    for axis in family.axes:
+        table.add_column(AXES.get(axis, axis), justify="right")
+    table.add_column("strategy", style="bold", min_width=6, overflow="fold")
+    if models:
+        table.add_column("model", min_width=8, overflow="fold")
+    for heading in ("first\nfailure", "passed at\ndepth"):
+        table.add_column(heading, min_width=8)
+    for heading in ("full at\nthe end", "prompt at\nthe end"):
+        table.add_column(heading, justify="right", min_width=7)
+    for cell in family.cells:
+        length = "not reached" if cell.median is None and cell.length.startswith("not reached") else cell.length
+        cells = [*cell.values.values(), strategy_text(cell.strategy, narrow=True)]
+        cells += [words.clean(cell.model)] if models else []
+        cells += [
+            without_level(length).replace(" (", "\n(").replace(" ", "\u00a0"),
+            f"{words.percent(cell.at_depth.rate)}\n(n\u00a0{cell.at_depth.n})",
+            words.percent(cell.occupancy_end),
+            words.tokens_text(cell.tokens_end),
+        ]
+        table.add_row(*map(Text, cells))
+    yield table
+    sentences = [Text(line) for line in (*arms_text(family), *tool_alerts(in_family(summary, family)))]
+    if sentences:
+        yield Padding(Group(*sentences), (0, 0, 0, 1))
+    yield Text(" Turn by occupancy, and each cell by itself: report.md", style="dim")
+
+
+def in_family(summary: Summary, family: Family) -> list[Figures]:
+    """The groups of a grid's cells."""
+    scenarios = {cell.scenario for cell in family.cells}
+    return [group for group in summary.groups if group.scenario in scenarios]
+
+
+def arms_text(family: Family) -> list[str]:
+    """One line for each pair of arms: what the second passes more or less than the first."""
+    return [
+        f"{words.clean(arm.second)} against {words.clean(arm.first)} ({arm.axis}), `{words.clean(arm.strategy)}`: "
+        f"{words.percent(arm.change.first)} → {words.percent(arm.change.second)}, "
+        f"{words.change_text(arm.change).replace('session', 'pair')}"
+        for arm in family.arms
+    ]
+
+
+def _table(heading: str, several_models: bool) -> Table:
+    table = new_table(narrow=True)
+    table.add_column(heading, style="bold", min_width=6, overflow="fold")
+    if several_models:
+        table.add_column("model", min_width=8, overflow="fold")
+    return table
+
+
+def _row(group: Figures, several_models: bool) -> list[Text]:
+    names = [strategy_text(group.strategy, narrow=True)] + ([words.clean(group.model)] if several_models else [])
+    return [Text(name) for name in names]
+
+
+def _set_off(table: Table) -> RenderableType:
+    return Padding(table, (1, 0, 1, 1))
+
+
+def _points(difference: float, low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return words.points(difference)
+    return f"{words.points(difference)}\n({words.points(low)} to {words.points(high)})"
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1f}"
