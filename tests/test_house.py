@@ -14,10 +14,10 @@ FLOORS = {
     7: ("cli", "__main__"),
     6: ("report", "api"),
     5: ("analysis",),
-    4: ("bench", "render", "memory", "memory_file", "callbacks"),
+    4: ("bench", "render", "memory", "memory_file", "callbacks", "tasks", "transcripts"),
     3: ("strategies", "scenario"),
     2: ("checks", "models", "config"),
-    1: ("messages", "outcomes", "errors", "tokens", "log", "yaml_source"),
+    1: ("messages", "outcomes", "errors", "tokens", "log", "yaml_source", "actions"),
 }
 FLOOR_OF = {name: floor for floor, names in FLOORS.items() for name in names}
 

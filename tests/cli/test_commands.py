@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,16 @@ def test_bench_runs_reports_and_leaves_a_run_directory(cli: Cli, tmp_path: Path)
     assert list((tmp_path / "run" / "plots").glob("*.svg"))
     assert list((tmp_path / "run" / "plots").glob("*.png"))
     assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_bench_ends_with_a_command_that_shows_the_first_failure(cli: Cli) -> None:
+    done = cli("bench", "small.yaml", "--model", "sim/hazard?hazard=0.9", "--repeats", "2", "--no-report")
+    command = next(line for line in done.stdout.splitlines() if line.startswith("        contextrot show "))
+    shown = cli(*shlex.split(command)[1:])
+    assert shown.returncode == 0, shown.stderr
+    assert "fail" in shown.stdout
+    well = cli("bench", "small.yaml", "--model", "sim/perfect", "--strategy", "full", "--no-report")
+    assert "next:" not in well.stdout
 
 
 def test_bench_json_prints_one_document(cli: Cli) -> None:
@@ -141,6 +152,30 @@ def test_init_ci_files_are_valid_and_name_commands_that_exist(cli: Cli, tmp_path
         assert "contextrot validate scenarios" in text
         for command in re.findall(r"contextrot (\w+)", text):
             assert cli(command, "--help").returncode == 0
+
+
+def test_the_schema_of_the_configuration_knows_every_strategy(cli: Cli, tmp_path: Path) -> None:
+    cli("init", "mine")
+    mine = tmp_path / "mine"
+    schema = json.loads(cli("schema", "config").stdout)
+    Draft202012Validator.check_schema(schema)
+    validator = Draft202012Validator(schema)
+    validator.validate(yaml.safe_load((mine / "contextrot.yaml").read_text(encoding="utf-8")))
+    assert json.loads((mine / "contextrot.config.schema.json").read_text(encoding="utf-8")) == schema
+    good = [
+        {"strategies": "summarization", "models": "sim/perfect", "scenarios": "quick"},
+        {"strategies": ["full", {"type": "re_anchor", "inner": {"type": "fifo", "keep": {"turns": 6}}}]},
+        {"models": [{"id": "sim/perfect", "window": 4000}, "extractive"], "auxiliary": "extractive", "judge": None},
+    ]
+    bad = [
+        {"strategies": "fivo"},
+        {"strategies": [{"type": "fifo", "kept": {"turns": 6}}]},
+        {"strategies": [{"type": "re_anchor", "inner": {"type": "fifo", "keep": {"turn": 6}}}]},
+        {"repeats": 0},
+        {"strategy": "full"},
+    ]
+    assert [validator.is_valid(raw) for raw in good] == [True] * len(good)
+    assert [validator.is_valid(raw) for raw in bad] == [False] * len(bad)
 
 
 def test_schema_is_a_json_schema(cli: Cli, tmp_path: Path) -> None:

@@ -62,6 +62,7 @@ def run_small_bench(folder: Path, out: str) -> set[str]:
         "list scenarios",
         "models list",
         "report run --json",
+        "rescore run",
     ],
 )
 def test_reading_commands_import_nothing_heavy(folder: Path, command: str) -> None:
@@ -72,7 +73,7 @@ def test_a_bench_of_a_simulated_model_imports_nothing_heavy(folder: Path) -> Non
     assert not run_small_bench(folder, "again") & HEAVY
 
 
-@pytest.mark.parametrize("command", ["--help", "validate small.yaml", "list strategies"])
+@pytest.mark.parametrize("command", ["--help", "validate small.yaml", "list strategies", "rescore run"])
 def test_commands_without_numbers_import_no_arithmetic(folder: Path, command: str) -> None:
     assert not imported_by(folder, *command.split()) & ARITHMETIC
 
