@@ -140,6 +140,13 @@ class BenchConfig(BaseModel):
         ModelEntry,
         Field(description="embedding model for strategies that retrieve: wordllama (offline) or provider/model"),
     ] = ModelEntry(id="wordllama")
+    judge: (
+        Annotated[
+            ModelEntry,
+            Field(description="model that `judge` checks ask about replies; its calls cost on top. default: none"),
+        ]
+        | None
+    ) = None
     timeout: Annotated[float, Field(gt=0, description="seconds to wait for one call")] = 120.0
     max_attempts: Annotated[int, Field(ge=1, le=20, description="times a call is asked when the provider fails")] = 6
     concurrency: Annotated[int, Field(ge=1, le=1024, description="sessions in flight at once")] = 8
@@ -154,7 +161,7 @@ class BenchConfig(BaseModel):
             return entries
         return [{"id": entry} if isinstance(entry, str) else entry for entry in entries]
 
-    @field_validator("auxiliary", "embedder", mode="before")
+    @field_validator("auxiliary", "embedder", "judge", mode="before")
     @classmethod
     def _a_name_is_a_model(cls, value: Any) -> Any:
         return {"id": value} if isinstance(value, str) else value
