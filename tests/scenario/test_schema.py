@@ -46,9 +46,10 @@ def test_a_shipped_scenario_satisfies_schema_and_loader(entry: Any) -> None:
     assert scenario.id == entry.id
     assert scenario.title == entry.title
     assert scenario.description
-    for history in ("live", "scripted"):
-        script = expand(scenario, seed=1, repeat=0, history=history)  # type: ignore[arg-type]
-        assert len(script.turns) == scenario.session.turns
+    for cell in scenario.cells():
+        for history in ("live", "scripted"):
+            script = expand(cell, seed=1, repeat=0, history=history)  # type: ignore[arg-type]
+            assert len(script.turns) == cell.session.turns
 
 
 @pytest.mark.parametrize(
