@@ -215,3 +215,44 @@ def test_an_answer_that_rests_on_several_facts_is_lost_with_any_of_them(tmp_path
         ("full", True),
         ("fifo(keep=4 turns)", False),
     }
+
+
+def test_a_value_that_only_the_question_names_is_no_evidence(tmp_path: Path) -> None:
+    path = tmp_path / "choice.yaml"
+    path.write_text(
+        "contextrot: 1\nid: choice\n"
+        'facts: [{id: code, text: "Our project code is {value}.", values: [BLUE-42], at: 1}]\n'
+        "filler: {kind: email, tokens_per_turn: 40}\nsession: {turns: 8, history: scripted}\n"
+        "probes:\n  - {id: choice, ask: Is it BLUE-42 or TEAL-7?, at: [0, 2, 8], check: {type: recall, fact: code}}\n",
+        encoding="utf-8",
+    )
+    strategies = ["full", {"type": "fifo", "keep": {"turns": 4}}]
+    run = cr.bench(path, models="sim/perfect", strategies=strategies, repeats=1, out=tmp_path / "run")
+    probes = run.verdicts[run.verdicts["kind"] == "probe"]
+    assert {(str(r.strategy), int(r.turn), str(r.outcome), bool(r.in_view)) for r in probes.itertuples()} == {
+        ("full", 0, "pass", True),
+        ("full", 2, "pass", True),
+        ("full", 8, "pass", True),
+        ("fifo(keep=4 turns)", 0, "pass", True),
+        ("fifo(keep=4 turns)", 2, "pass", True),
+        ("fifo(keep=4 turns)", 8, "fail", False),
+    }
+    controls = run.verdicts[run.verdicts["kind"].isin(["ceiling", "floor"])]
+    assert {(str(r.kind), str(r.outcome)) for r in controls.itertuples()} == {("ceiling", "pass"), ("floor", "fail")}
+
+
+def test_a_structured_compaction_carries_the_incident_bridge_over_two_compactions(tmp_path: Path) -> None:
+    run = cr.bench(
+        "incident-bridge",
+        models="sim/perfect",
+        strategies=["compaction", "summarization", "fifo"],
+        auxiliary="extractive",
+        repeats=1,
+        out=tmp_path / "run",
+    )
+    sessions = run.sessions.query("not control").set_index("strategy")
+    assert sessions["compactions"].to_dict() == {"fifo": 0, "rolling_summary": 2, "structured_compaction": 2}
+    failed = run.verdicts[(run.verdicts["kind"] == "probe") & (run.verdicts["outcome"] == "fail")]
+    assert set(failed["strategy"]) == {"fifo", "rolling_summary"}
+    assert set(failed["cause"]) == {"lost"}
+    assert "next-mitigation" in set(failed.loc[failed["strategy"] == "fifo", "id"]), "fifo proposes the rollback again"
