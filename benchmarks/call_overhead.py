@@ -25,7 +25,8 @@ import orjson
 from aiohttp import web
 
 from contextrot.bench.gate import Gate
-from contextrot.bench.runner import Matrix, load_matrix, new_run_directory, run
+from contextrot.bench.matrix import Matrix, load_matrix
+from contextrot.bench.runner import new_run_directory, run
 from contextrot.config import validated
 from contextrot.messages import Message, assistant, system, user
 from contextrot.models.base import Call, ModelSpec

@@ -79,7 +79,8 @@ def _expected() -> Iterator[Expected]:
 
 def measure(folder: Path) -> Run:
     """Run the bench into `folder` and load it."""
-    from contextrot.bench.runner import load_matrix, run
+    from contextrot.bench.matrix import load_matrix
+    from contextrot.bench.runner import run
     from contextrot.bench.store import RunDirectory
     from contextrot.config import BenchConfig
 

@@ -1,11 +1,12 @@
 """How often each checker is wrong: labelled replies (benchmarks/labelled/*.yaml) against its verdicts.
 
-usage: python benchmarks/checkers.py [--wrong] [--write] [--split a|b|all] [TYPE ...]
+usage: python benchmarks/checkers.py [--wrong] [--write] [--split a|b|c|all] [TYPE ...]
 
 Prints for each check type the number of replies, the share of broken replies it passes (false pass), the share of good
-replies it fails (false fail), and the share it leaves undecided, each with its 95 % Wilson interval, for half `a` (may
-be used to mend checkers), half `b` (held out) and both. `--wrong` lists the replies it got wrong, `--write` writes
-docs/checkers.md. Exit code 1 when the errors of a type are more than its published bound.
+replies it fails (false fail), and the share it leaves undecided, each with its 95 % Wilson interval, for split `a` (may
+be used to mend checkers), `b` and `c` (blind at first, seen by the one who mended them since) and all together;
+`--split` shows one of them. `--wrong` lists the replies it got wrong, `--write` writes docs/checkers.md. Exit code 1
+when the errors of a type, over all its replies, are more than its published bound.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from contextrot.outcomes import Verdict
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs" / "checkers.md"
-HALVES = ("a", "b", "all")
+SPLITS = ("a", "b", "c", "all")
 #: Greatest share of wrong verdicts that is published for a type; a lower one is the next thing to reach.
 BOUNDS = {"abstain": 0.25, "recall": 0.2, "recall_list": 0.2, "all_of": 0.15, "count": 0.1, "decimals": 0.1}
 OTHERWISE = 0.05
@@ -77,10 +78,10 @@ def labelled(types: Iterable[str] = ()) -> Iterator[Case]:
 
 @dataclass(frozen=True)
 class Row:
-    """The figures of one type in one half."""
+    """The figures of one type in one split."""
 
     type: str
-    half: str
+    split: str
     n: int
     passes: int
     fails: int
@@ -101,13 +102,13 @@ class Row:
         return BOUNDS.get(self.type, OTHERWISE)
 
 
-def row(kind: str, half: str, cases: Iterable[Case]) -> Row:
-    """Count one type in one half."""
-    mine = [case for case in cases if (kind in (case.type, "all types")) and half in (case.split, "all")]
+def row(kind: str, split: str, cases: Iterable[Case]) -> Row:
+    """Count one type in one split."""
+    mine = [case for case in cases if (kind in (case.type, "all types")) and split in (case.split, "all")]
     found = Counter(case.kind for case in mine)
     labels = Counter(case.label for case in mine)
     return Row(
-        kind, half, len(mine), labels["pass"], labels["fail"], found["false pass"], found["false fail"],
+        kind, split, len(mine), labels["pass"], labels["fail"], found["false pass"], found["false fail"],
         found["undecided"], found["decided"],
     )  # fmt: skip
 
@@ -125,13 +126,13 @@ def share(part: int, whole: int) -> str:
 def cells(line: Row) -> list[str]:
     """One line of the table."""
     return [
-        line.type, line.half, str(line.n), share(line.false_passes, line.fails), share(line.false_fails, line.passes),
+        line.type, line.split, str(line.n), share(line.false_passes, line.fails), share(line.false_fails, line.passes),
         share(line.undecided, line.passes + line.fails), f"{line.errors:.1%}",
         f"{line.bound:.0%}" if line.type in REGISTRY else "–",
     ]  # fmt: skip
 
 
-HEADS = ["check", "half", "n", "false pass", "false fail", "undecided", "wrong", "bound"]
+HEADS = ["check", "split", "n", "false pass", "false fail", "undecided", "wrong", "bound"]
 
 
 def markdown(rows: Iterable[Row]) -> str:
@@ -156,25 +157,26 @@ def main() -> int:
     parser.add_argument("types", nargs="*", metavar="TYPE")
     parser.add_argument("--wrong", action="store_true", help="list the replies that were judged wrongly")
     parser.add_argument("--write", action="store_true", help="write docs/checkers.md")
-    parser.add_argument("--split", choices=HALVES, default="all", help="which half --wrong lists")
+    parser.add_argument("--split", choices=SPLITS, help="print and list this split only (all: without the splits)")
     options = parser.parse_args()
     if unknown := set(options.types) - set(REGISTRY):
         parser.error(f"there is no check {', '.join(sorted(unknown))}; there are {', '.join(sorted(REGISTRY))}")
     cases = list(labelled(options.types))
     kinds = [*sorted({case.type for case in cases}), *([] if options.types else ["all types"])]
-    rows = [row(kind, half, cases) for kind in kinds for half in HALVES]
+    rows = [line for kind in kinds for split in SPLITS if (line := row(kind, split, cases)).n]
     widths = [13, 5, 5, 24, 24, 24, 7, 6]
-    for texts in [HEADS, *map(cells, rows)]:
+    shown = [line for line in rows if options.split in (None, line.split)]
+    for texts in [HEADS, *map(cells, shown)]:
         print("  ".join(f"{text:<{width}}" for text, width in zip(texts, widths, strict=True)).rstrip())
     if options.wrong:
         for case in cases:
-            if case.kind != "right" and options.split in (case.split, "all"):
+            if case.kind != "right" and options.split in (case.split, "all", None):
                 print(f"\n{case.family}/{case.id} [{case.split}] {case.kind}: labelled {case.label} ({case.why})")
                 print(f"  reply: {str(case.reply)[:300]!r}")
                 print(f"  {case.verdict.outcome.value}: {case.verdict.reason}")
     if options.write:
         write_docs(rows, len(cases))
-    broken = [line for line in rows if line.half == "all" and line.errors > line.bound and line.type in REGISTRY]
+    broken = [line for line in rows if line.split == "all" and line.errors > line.bound and line.type in REGISTRY]
     for line in broken:
         print(f"{line.type}: {line.errors:.1%} of the verdicts are wrong, more than the published {line.bound:.0%}")
     return int(bool(broken))

@@ -18,7 +18,8 @@ from pathlib import Path
 import orjson
 from call_overhead import SCENARIO, bare_session, mock_server, recording_bodies
 
-from contextrot.bench.runner import load_matrix, new_run_directory, run
+from contextrot.bench.matrix import load_matrix
+from contextrot.bench.runner import new_run_directory, run
 from contextrot.config import validated
 
 BOUND = 1.3

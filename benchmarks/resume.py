@@ -18,7 +18,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from contextrot.bench.runner import Silent, load_matrix, run
+from contextrot.bench.matrix import load_matrix
+from contextrot.bench.runner import Silent, run
 from contextrot.bench.store import RunDirectory
 from contextrot.config import validated
 from contextrot.messages import Usage

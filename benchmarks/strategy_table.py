@@ -35,6 +35,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "re_anchor": {"inner": "fifo", "every_n_turns": 5},
     "offload": {"inner": "fifo"},
     "budget_guard": {"inner": "fifo"},
+    "observation_masking": {"keep_last": 1},
     "tag_selection": {"tags": ["code"]},
 }
 
@@ -96,7 +97,6 @@ def simulated(names: Sequence[str], repeats: int, out: Path) -> Summary:
         models={"id": SIMULATED, "window": SIM_WINDOW},
         strategies=strategies(names),
         repeats=repeats,
-        history="live",
         auxiliary="extractive",
         out=out / "simulated",
     )
@@ -157,8 +157,8 @@ What each of the {count} strategies buys and costs, with its default parameters 
 depth**: compliance in the second half of the session, with a session-level interval and the number of checks.
 **Why it failed**: lost (not in what was sent), ignored (it was), overflow. **Auxiliary**: calls of the
 summariser or extractor and their tokens, which the tokens a session include. **Prefix reuse**: the shared
-prefix with the previous prompt, the predictor of cache hits (between the turns of a live history). **Cached**:
-the share of prompt tokens that the engine took from its cache. *Never fired*: the strategy had nothing to do
+prefix with the previous prompt, the predictor of cache hits, between one turn and the next. **Cached**: the
+share of prompt tokens that a real engine took from its cache. *Never fired*: the strategy had nothing to do
 here and is not to be ranked.
 
 Made on {date} by `python benchmarks/strategy_table.py`.

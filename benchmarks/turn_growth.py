@@ -21,7 +21,8 @@ from typing import Any
 from contextrot.bench.caller import Caller
 from contextrot.bench.gate import Gate
 from contextrot.bench.hints import Hints
-from contextrot.bench.runner import Silent, load_matrix, settle
+from contextrot.bench.matrix import load_matrix, settle
+from contextrot.bench.runner import Silent
 from contextrot.bench.session import Session
 from contextrot.bench.store import RunDirectory
 from contextrot.config import validated

@@ -41,8 +41,10 @@ cr.check({"type": "count", "unit": "sentences", "at_most": 2}, "It moved. To Thu
 Before any check, whatever its type: a reply that was cut off is `truncated`, one without text or tool call is `empty`,
 one the provider withheld is `filtered`; none of them is graded. A reply that only calls tools is `not_exercised` for a
 check on text. Reasoning in a closed `<think>` block is not part of a reply. A reply that declines the request and does
-not pass is a `fail` whose reason says so. Where a check cannot tell, the outcome is `inconclusive`, and where it could
-not be made, `error` or `timeout`: only `pass` and `fail` enter a rate, the others are counted beside it.
+not pass is a `fail` whose reason says so. Where a check only forbids something (`keyword` with `none`, `regex` with
+`not_matches`, `not`) it does not pass either, for nothing was done, unless the check says `refusal_ok: true`. Where a
+check cannot tell, the outcome is `inconclusive`, and where it could not be made, `error` or `timeout`: only `pass` and
+`fail` enter a rate, the others are counted beside it.
 
 A check that no reply can fail is refused when the scenario is read.
 """
