@@ -1,12 +1,12 @@
 """How often each checker is wrong: labelled replies (benchmarks/labelled/*.yaml) against its verdicts.
 
-usage: python benchmarks/checkers.py [--wrong] [--write] [--split a|b|c|all] [TYPE ...]
+usage: python benchmarks/checkers.py [--wrong] [--write] [--split a|b|c|d|all] [TYPE ...]
 
 Prints for each check type the number of replies, the share of broken replies it passes (false pass), the share of good
 replies it fails (false fail), and the share it leaves undecided, each with its 95 % Wilson interval, for split `a` (may
-be used to mend checkers), `b` and `c` (blind at first, seen by the one who mended them since) and all together;
-`--split` shows one of them. `--wrong` lists the replies it got wrong, `--write` writes docs/checkers.md. Exit code 1
-when the errors of a type, over all its replies, are more than its published bound.
+be used to mend checkers), `b` and `c` (blind at first, seen by the one who mended them since), `d` (written blind after
+that) and all together; `--split` shows one of them. `--wrong` lists the replies it got wrong, `--write` writes
+docs/checkers.md. Exit code 1 when the errors of a type, over all its replies, are more than its published bound.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from contextrot.outcomes import Verdict
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs" / "checkers.md"
-SPLITS = ("a", "b", "c", "all")
+SPLITS = ("a", "b", "c", "d", "all")
 #: Greatest share of wrong verdicts that is published for a type; a lower one is the next thing to reach.
 BOUNDS = {"abstain": 0.25, "recall": 0.2, "recall_list": 0.2, "all_of": 0.15, "count": 0.1, "decimals": 0.1}
 OTHERWISE = 0.05

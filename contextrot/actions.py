@@ -20,6 +20,19 @@ _FAILED_TEXT = re.compile(
     r"failure\b|permission denied|command not found|timed? ?out\b|\w*(?:Error|Exception):)",
     re.IGNORECASE,
 )
+#: A count of failures that is none, as summaries of tests and batches begin: `Failed: 0, passed: 12`, `errors: []`.
+_NONE_FAILED = re.compile(
+    r"\s*\[?(?:errors?|failed|failures?|exceptions?)\b"
+    r"(?: (?:tests?|checks?|cases?|jobs?|steps?|items?|files?|count))?\]?"
+    r"(?:\s*[:=]\s*(?:0(?![\w.%])|(?:none|no|nil|null|false)\b|\[\s*\]|\{\s*\}|\"\"|'')|(?<=failed)\s+0(?![\w.%]))"
+    r"(?:\s+(?:out )?of \d+|\s+(?:tests?|checks?|cases?|jobs?|steps?|items?|files?)\b)?"
+    r"\s*(?:[,;.|/)\n]+|\Z|(?=[^\W\d]+\s*[:=]\s*\d))",
+    re.IGNORECASE,
+)
+#: What a field `error` holds when there is none.
+_NO_ERROR = frozenset(
+    {"", "0", "-", "none", "no", "null", "nil", "false", "n/a", "no error", "no errors", "ok", "success"}
+)
 _EXIT_CODE = re.compile(r"(?:exit(?:ed)?(?: with)? (?:code|status)|exit_code)\W{0,3}(-?\d+)", re.IGNORECASE)
 _FAILED_STATUS = frozenset({"error", "failed", "failure", "fail", "timeout", "denied"})
 _MARKS = ("is_error", "isError")
@@ -39,6 +52,11 @@ class Done(NamedTuple):
     result: str | None = None
     failed: bool | None = None
     turn: int = 0
+
+    @property
+    def succeeded(self) -> bool:
+        """By what the record says of it; where it says nothing, by the result (`failed`)."""
+        return not (failed(self.result) if self.failed is None else self.failed)
 
 
 def same_action(call: ToolCall) -> str:
@@ -87,11 +105,21 @@ def failed(result: str | None) -> bool:
     code = _EXIT_CODE.search(head[:200])
     if code is not None:
         return int(code[1]) != 0
+    while (none := _NONE_FAILED.match(head)) is not None and none.end():
+        head = head[none.end() :]
     return _FAILED_TEXT.match(head) is not None
 
 
+def _is_error(value: object) -> bool:
+    return value.strip().rstrip(".!").lower() not in _NO_ERROR if isinstance(value, str) else bool(value)
+
+
 def _says_failed(value: Mapping[str, Any]) -> bool:
-    if value.get("error") or value.get("errors") or any(value.get(mark) is True for mark in _MARKS):
+    if (
+        _is_error(value.get("error"))
+        or _is_error(value.get("errors"))
+        or any(value.get(mark) is True for mark in _MARKS)
+    ):
         return True
     if any(value.get(key) is False for key in ("ok", "success", "succeeded")):
         return True
@@ -145,7 +173,7 @@ def first_done(calls: Sequence[Done]) -> list[int | None]:
         key = same_action(entry.call)
         first = succeeded.get(key)
         found.append(first if first is not None and calls[first].step < entry.step else None)
-        if first is None and not (failed(entry.result) if entry.failed is None else entry.failed):
+        if first is None and entry.succeeded:
             succeeded[key] = index
     return found
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from contextrot.analysis.tables import Run, load_run, write_tables
-from contextrot.bench.runner import Progress, load_matrix, new_run_directory, run
+from contextrot.bench.matrix import load_matrix
+from contextrot.bench.runner import Progress, new_run_directory, run
 from contextrot.config import BenchConfig
 from contextrot.config import validated as validated_config
 

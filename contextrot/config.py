@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 from contextrot.errors import ConfigError
 from contextrot.models.base import ModelSpec, Price
 from contextrot.models.engine import engine_label, read_engine
-from contextrot.yaml_source import UnreadableError, parse_yaml
+from contextrot.yaml_source import Fault, Node, UnreadableError, parse_yaml, split_labels
 
 CONFIG_FILE = "contextrot.yaml"
 ENV_PREFIX = "CONTEXTROT_"
@@ -224,16 +224,21 @@ def resolve(
     return Resolved(config=config, sources=sources)
 
 
-def read_config_file(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
-    """The settings of a configuration file and the line of each. Raises `ConfigError` with every fault of its YAML."""
+def read_yaml_file(path: Path) -> tuple[Node | None, list[Fault]]:
+    """The tree of a YAML file that is no scenario, and its faults. Raises `ConfigError` when there is no reading it."""
     try:
-        root, faults = parse_yaml(path.read_bytes().decode("utf-8-sig"))
+        return parse_yaml(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not UTF-8 text") from error
     except UnreadableError as error:
         raise ConfigError(f"{path}:{error.fault.line}: {error.fault.sentence}") from error
+
+
+def read_config_file(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
+    """The settings of a configuration file and the line of each. Raises `ConfigError` with every fault of its YAML."""
+    root, faults = read_yaml_file(path)
     if faults:
         raise ConfigError("\n".join(f"{path}:{fault.line}: {fault.sentence}" for fault in faults))
     if root is None or (root.kind == "scalar" and root.value is None):
@@ -287,6 +292,8 @@ def from_text(name: str, text: str) -> Any:
         except yaml.YAMLError as error:
             raise ConfigError(f"{name}: {text!r} is not valid YAML: {error}") from error
     if is_list:
+        if name == "strategies":  # may be labels, as tables show them: `pinned(keep=3 turns, …)`
+            return split_labels(text)
         return [part.strip() for part in text.split(",") if part.strip()]
     return text
 

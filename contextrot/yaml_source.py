@@ -350,3 +350,15 @@ def _sign(problem: str) -> str:
 
 def _code(character: Any) -> int:
     return character if isinstance(character, int) else ord(character)
+
+
+def split_labels(text: str) -> list[str]:
+    """The parts between commas that stand in no bracket: ``full, a(b=c(d=1, e=2), f=3)`` has two."""
+    parts, depth = [""], 0
+    for char in text:
+        depth += (char in "([{") - (char in ")]}")
+        if char == "," and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return [part.strip() for part in parts if part.strip()]

@@ -15,7 +15,7 @@ import pytest
 import yaml
 from fault_server import FaultServer, answer, completion, ok, serving
 
-from contextrot.bench.runner import load_matrix
+from contextrot.bench.matrix import load_matrix
 from contextrot.config import read_config_file, validated
 from contextrot.memory import Memory
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from contextrot.cli import app
 from contextrot.cli.exits import Exit
 from contextrot.config import ModelEntry
 from contextrot.models.simulated import COMMON, KINDS
@@ -15,6 +16,16 @@ TEXT = (Path(__file__).parent.parent / "docs" / "reference.md").read_text(encodi
 
 def test_every_exit_code_is_explained() -> None:
     assert [int(code) for code in re.findall(r"^\| (\d+) \|", TEXT, re.M)] == [code.value for code in Exit]
+
+
+def test_every_command_is_in_the_table_and_no_other() -> None:
+    known = {command.name for command in app.registered_commands}
+    for group in app.registered_groups:
+        assert group.typer_instance is not None
+        known |= {f"{group.name} {command.name}" for command in group.typer_instance.registered_commands}
+    table = TEXT.split("## Commands")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (`[^|]*`) \|", table, re.M)
+    assert {name for row in rows for name in re.findall(r"`([^`]+)`", row)} == known
 
 
 def test_every_simulated_model_and_parameter_is_explained_with_its_default() -> None:

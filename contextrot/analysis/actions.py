@@ -13,28 +13,29 @@ from contextrot.analysis.curves import compliance
 from contextrot.analysis.difference import rate_difference
 from contextrot.analysis.figures import Actions, Saved
 from contextrot.analysis.rates import Point, Share, Third
-from contextrot.analysis.session_actions import ASKS_FOR_ACTION
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: the check whose failures are made-up answers: what was asked for was never said
-HALLUCINATION = "abstain"
 THIRDS = ("first", "middle", "last")
+#: what names a reply: a turn of a session, or a branch of it
+_WHERE = ["session", "turn", "branch"]
 
 
 def actions(sessions: pd.DataFrame, verdicts: pd.DataFrame, calls: pd.DataFrame) -> Actions | None:
     """What the sessions of one group did with tools; None where there is nothing to call.
 
     `calls` are rows of `Run.turns`. A reply counts once however many rounds it took. Where probes ask for an action
-    (check `tool_call`), the rate is over their replies, which have a reason to call; else over all answered turns.
+    (`tool_call` in their check), the rate is over their replies, which have a reason to call; else over all answered
+    turns, but for those of probes, which have none: a question late in the session would look like a tool no longer
+    called.
     """
-    asks = verdicts["check"].isin(list(ASKS_FOR_ACTION))
+    asks = verdicts["asks_action"].fillna(False).astype(bool)
     if not asks.any() and not calls["tool_calls"].fillna(0).astype(bool).any():
         return None
     replies = _replies(sessions, calls)
     asked = _asked(replies, verdicts.loc[asks], calls)
-    basis = replies if asked is None else asked
+    basis = _of_turns(replies, verdicts, calls) if asked is None else asked
     thirds = [_third(basis, number) for number in range(len(THIRDS))]
     early, late = (_per_session(basis, number) for number in (0, len(THIRDS) - 1))
     names = sorted({*early, *late})
@@ -57,10 +58,10 @@ def actions(sessions: pd.DataFrame, verdicts: pd.DataFrame, calls: pd.DataFrame)
 
 def hallucinated(verdicts: pd.DataFrame) -> Share | None:
     """Share of questions about what was never said that were answered all the same; None where none was asked."""
-    rows = verdicts.loc[(verdicts["check"] == HALLUCINATION) & verdicts["outcome"].isin(["pass", "fail"])]
+    rows = verdicts.loc[verdicts["abstained"].notna()]
     if not len(rows):
         return None
-    failed = (rows["outcome"] == "fail").astype(int).groupby(rows["session"].astype(object))
+    failed = (~rows["abstained"].astype(bool)).astype(int).groupby(rows["session"].astype(object))
     return _share(failed.sum(), failed.size())
 
 
@@ -105,9 +106,7 @@ def _replies(sessions: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
         called=rows["tool_calls"].fillna(0).astype(int) > 0,
         ok=rows["outcome"] == "ok",
     )
-    found = rows.groupby(["session", "turn", "branch"], sort=False, as_index=False).agg(
-        called=("called", "any"), ok=("ok", "all")
-    )
+    found = rows.groupby(_WHERE, sort=False, as_index=False).agg(called=("called", "any"), ok=("ok", "all"))
     found = found.loc[found["called"] | found["ok"]]
     planned = sessions.set_index(sessions["session"].astype(object))["turns_planned"].astype(float)
     share = found["turn"].astype(float) / found["session"].map(planned).astype(float).clip(lower=1)
@@ -116,13 +115,24 @@ def _replies(sessions: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
 
 def _asked(replies: pd.DataFrame, verdicts: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame | None:
     """The replies to probes that ask for an action; None when none was answered."""
+    found = replies.merge(_probed(verdicts, calls), on=_WHERE)
+    return found if len(found) else None
+
+
+def _of_turns(replies: pd.DataFrame, verdicts: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
+    """The replies to the session's own turns, without probes, inline or on a fork; all where there are no others."""
+    marked = replies.merge(_probed(verdicts, calls), on=_WHERE, how="left", indicator="asked")
+    found = replies.loc[((marked["asked"] == "left_only") & (marked["branch"] == "")).to_numpy()]
+    return found if len(found) else replies
+
+
+def _probed(verdicts: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
+    """Where these verdicts' probes were asked: session, turn, branch, each once."""
     graded = verdicts.loc[verdicts["kind"] == "probe", ["session", "call"]].dropna()
     graded = graded.assign(session=graded["session"].astype(object)).drop_duplicates()
     where = calls[["session", "call", "turn", "branch"]]
     where = where.assign(session=where["session"].astype(object), branch=where["branch"].astype(object).fillna(""))
-    keys = graded.merge(where, on=["session", "call"])[["session", "turn", "branch"]].drop_duplicates()
-    found = replies.merge(keys, on=["session", "turn", "branch"])
-    return found if len(found) else None
+    return graded.merge(where, on=["session", "call"])[_WHERE].drop_duplicates()
 
 
 def _per_session(replies: pd.DataFrame, third: int) -> dict[Any, tuple[float, float]]:

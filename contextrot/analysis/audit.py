@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,6 +24,7 @@ from contextrot.transcripts.base import Transcript
 if TYPE_CHECKING:
     from contextrot.analysis.survival import Survival
     from contextrot.scenario.schema import Scenario
+    from contextrot.transcripts.redaction import Scrubber
 
 #: A prompt this much shorter than the one before it was compacted, whether the record says so or not.
 DROP = 0.30
@@ -66,7 +67,10 @@ class Repeated(NamedTuple):
 
 
 class Compacted(NamedTuple):
-    """A compaction: recorded, or inferred from a prompt that is suddenly shorter. Tokens before and after if known."""
+    """A compaction: recorded, or inferred from a prompt that is suddenly shorter. Tokens before and after if known.
+
+    `turn` is the first that was answered after it, in both cases.
+    """
 
     turn: int
     recorded: bool
@@ -139,6 +143,16 @@ class Audit:
         return max(self.occupancy, key=lambda one: one.tokens, default=None)
 
     @property
+    def repeat_rate(self) -> float | None:
+        """The share of tool calls that do again what had succeeded; None without a call."""
+        return self.repeats / self.tool_calls if self.tool_calls else None
+
+    @property
+    def steps_per_turn(self) -> float | None:
+        """Model calls a turn, on average; None without a turn."""
+        return statistics.fmean(self.steps) if self.steps else None
+
+    @property
     def first_failure(self) -> tuple[int, str] | None:
         """The first turn that broke any rule, and which."""
         found = [(rule.first_failure[0], rule.id) for rule in self.rules if rule.first_failure]
@@ -184,7 +198,7 @@ def audit(transcript: Transcript, rules: Sequence[RuleToCheck] = (), *, window: 
         calls=len(transcript.calls),
         steps=tuple(steps),
         tool_calls=len(actions),
-        tool_errors=sum(_is_failed(one) for one in actions),
+        tool_errors=sum(one.result is not None and not one.succeeded for one in actions),
         thirds=thirds,
         trend=trend,
         trend_p=p_value,
@@ -201,16 +215,11 @@ def audit(transcript: Transcript, rules: Sequence[RuleToCheck] = (), *, window: 
     )
 
 
-def _is_failed(one: Done) -> bool:
-    from contextrot.actions import failed
-
-    return one.result is not None and (failed(one.result) if one.failed is None else one.failed)
-
-
 def _thirds(turns: int, actions: Sequence[Done]) -> tuple[Third, ...]:
     if turns < 3 or not actions:
         return ()
-    edges = [round(turns * k / 3) for k in range(4)]
+    # As in a bench (`analysis/actions.py`): a turn is of the first third up to a third of the turns, and so on.
+    edges = [turns * k // 3 for k in range(4)]
     found = []
     for start, end in pairwise(edges):
         inside = [one.turn for one in actions if start < one.turn <= end]
@@ -284,7 +293,7 @@ def _by_turn(transcript: Transcript, prompts: Iterable[tuple[int, int, bool]]) -
 def _compactions(transcript: Transcript, prompts: Sequence[tuple[int, int, bool]]) -> tuple[Compacted, ...]:
     turns = transcript.turn_of
     found = [
-        Compacted(turns[one.at - 1] if one.at else 0, True, one.before, one.after, one.trigger)
+        Compacted(turns[min(one.at, len(turns) - 1)], True, one.before, one.after, one.trigger)
         for one in transcript.compactions
     ]
     marks = [one.at for one in transcript.compactions]
@@ -340,6 +349,25 @@ def sessions_survival(audits: Sequence[Audit]) -> Survival | None:
     return kaplan_meier(durations, events)
 
 
+def without_secrets(one: Audit, scrubber: Scrubber) -> Audit:
+    """The audit as it may be shown: what it quotes of the session without keys, tokens and passwords.
+
+    The session itself was measured as it is: a repeated action is one whether or not it holds a secret.
+    """
+
+    def rule(kept: Kept) -> Kept:
+        return replace(kept, outcomes=tuple((turn, said, scrubber.text(why)) for turn, said, why in kept.outcomes))
+
+    return replace(
+        one,
+        name=scrubber.name(one.name),
+        repeated=tuple(again._replace(arguments=scrubber.text(again.arguments)) for again in one.repeated),
+        errors=tuple(map(scrubber.text, one.errors)),
+        rules=tuple(map(rule, one.rules)),
+        notes=tuple(map(scrubber.text, one.notes)),
+    )
+
+
 def as_data(one: Audit) -> Mapping[str, Any]:
     """The audit as JSON-ready data, rates included."""
     from dataclasses import asdict
@@ -351,8 +379,8 @@ def as_data(one: Audit) -> Mapping[str, Any]:
     if one.window:
         for entry in data["occupancy"]:
             entry["share"] = entry["tokens"] / one.window
-    data["steps_per_turn"] = statistics.fmean(one.steps) if one.steps else None
-    data["repeat_rate"] = one.repeats / one.tool_calls if one.tool_calls else None
+    data["steps_per_turn"] = one.steps_per_turn
+    data["repeat_rate"] = one.repeat_rate
     failure = one.first_failure
     data["first_failure"] = None if failure is None else {"turn": failure[0], "rule": failure[1]}
     data["rules"] = [

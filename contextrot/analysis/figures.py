@@ -180,8 +180,8 @@ class Group:
 class Control:
     """What the control questions showed for one probe or constraint; `kind` is what it is in the session.
 
-    gateable: may decide a gate. What passes without its rule proves nothing; what the model cannot do may: another
-    model could, and a change that makes it unable is a regression.
+    check: the type of the check. gateable: may decide a gate. What passes without its rule proves nothing; what the
+    model cannot do may: another model could, and a change that makes it unable is a regression.
     """
 
     scenario: str
@@ -196,6 +196,7 @@ class Control:
     floor_undecided: int
     incapable: bool
     tests_nothing: bool
+    check: str
     gateable: bool
 
 
@@ -297,6 +298,7 @@ class Summary:
     """A run in figures. `groups` per scenario × model × strategy, `pooled` over the scenarios of a model × strategy.
 
     errors: what sessions that ended by `error` or `limit` said, the most frequent first, with how many said it.
+    check_errors: the same of checks that came to no verdict because they failed themselves.
     """
 
     version: int
@@ -317,6 +319,7 @@ class Summary:
     references: list[Reference]
     families: list[Family]
     errors: dict[str, int]
+    check_errors: dict[str, int]
     problems: list[str]
 
     @property
@@ -337,7 +340,8 @@ class Summary:
             return f"{went_wrong} of {all_sessions} sessions went wrong, first of all: {worst}"
         undecided = {name: n for group in self.groups for name, n in group.undecided.items()}
         if undecided:
-            return f"no check was decided ({', '.join(f'{name} {n}' for name, n in undecided.items())})"
+            why = f": {next(iter(self.check_errors))}" if self.check_errors else ""
+            return f"no check was decided ({', '.join(f'{name} {n}' for name, n in undecided.items())}){why}"
         return "no check was reached in any session"
 
     def to_dict(self) -> dict[str, Any]:

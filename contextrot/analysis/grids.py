@@ -85,6 +85,7 @@ def _family(
     ends = _ends(calls.loc[calls["scenario"].isin(names)])
     sessions = sessions.loc[sessions["scenario"].isin(names)]
     verdicts = verdicts.loc[verdicts["scenario"].isin(names)]
+    order = list(dict.fromkeys((group.model, group.strategy) for group in groups))
     cells = [_cell(group, {axis: values[group.scenario].get(axis, "") for axis in axes}, ends) for group in groups]
     return Family(
         family=family,
@@ -92,7 +93,9 @@ def _family(
         cells=sorted(cells, key=lambda cell: [_place(axes[axis], cell.values[axis]) for axis in axes]),
         bands=_bands(groups, sessions, verdicts),
         items=_items(groups, verdicts),
-        arms=[arm for axis in ARMS if axis in axes for arm in _arms(axis, axes[axis], values, sessions, verdicts)],
+        arms=[
+            arm for axis in ARMS if axis in axes for arm in _arms(axis, axes[axis], values, sessions, verdicts, order)
+        ],
     )
 
 
@@ -176,11 +179,17 @@ def _occupancy_bands(occupancy: pd.Series[float]) -> list[tuple[str, pd.Series[b
 
 
 def _arms(
-    axis: str, known: Sequence[str], values: dict[Any, dict[str, str]], sessions: pd.DataFrame, verdicts: pd.DataFrame
+    axis: str,
+    known: Sequence[str],
+    values: dict[Any, dict[str, str]],
+    sessions: pd.DataFrame,
+    verdicts: pd.DataFrame,
+    order: Sequence[tuple[str, str]],
 ) -> list[Arm]:
     """Every other value of the axis against the one that comes first, sessions paired by all that is otherwise alike.
 
-    Probes alone: the standing rules are checked on live replies, which only some arms have.
+    `order` has the models and strategies as they follow in the table. Probes alone: the standing rules are checked on
+    live replies, which only some arms have.
     """
     first = ARMS[axis] if ARMS[axis] in known else known[0]
     rows = verdicts.loc[(verdicts["turn"] > 0) & (verdicts["kind"] == "probe")]
@@ -190,7 +199,8 @@ def _arms(
         name: (float(a), float(n)) for name, a, n in zip(counts.index, counts["sum"], counts["size"], strict=True)
     }
     found = []
-    for (model, strategy), mine in sessions.groupby(["model", "strategy"], observed=True, sort=False):
+    for model, strategy in order:
+        mine = sessions.loc[(sessions["model"] == model) & (sessions["strategy"] == strategy)]
         sides: dict[str, dict[Any, tuple[float, float]]] = {value: {} for value in known}
         for name, scenario, repeat in zip(mine["session"], mine["scenario"], mine["repeat"], strict=True):
             others = dict(values[scenario])
@@ -201,5 +211,5 @@ def _arms(
             pairs = [key for key in sides[first] if key in sides[second]]
             if second != first and pairs:
                 change = rate_difference([sides[first][key] for key in pairs], [sides[second][key] for key in pairs])
-                found.append(Arm(axis, first, second, str(model), str(strategy), change))
+                found.append(Arm(axis, first, second, model, strategy, change))
     return found

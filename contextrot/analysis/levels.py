@@ -21,8 +21,8 @@ LEVELS = ("OK", *THRESHOLDS)
 def levels_reached(sessions: pd.DataFrame) -> list[Reached]:
     """For each level: how many of the sessions reached it, and the median turn at which those first did.
 
-    From the `budget_level` events; sessions of a model without a window, or whose occupancy is not known, count as
-    sessions that did not.
+    From the `budget_level` events; a session that ran out of window was past every level at that turn. Sessions of a
+    model without a window, or whose occupancy is not known, count as sessions that did not.
     """
     found = []
     for level, threshold in THRESHOLDS.items():

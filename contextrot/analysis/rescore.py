@@ -23,7 +23,7 @@ import orjson
 from contextrot.analysis.recorded_questions import Questions, Said
 from contextrot.analysis.replay_view import Record, read_transcript
 from contextrot.analysis.tables import load_run
-from contextrot.bench.grading import merge_rounds, verdict_record
+from contextrot.bench.grading import graded_fields, merge_rounds
 from contextrot.bench.redact import Redactor
 from contextrot.bench.store import RunDirectory
 from contextrot.checks import grade, open_question
@@ -145,22 +145,22 @@ def _fields(row: Row | Change | Refusal) -> dict[str, Any]:
 
 
 def rescore(
-    run: str | os.PathLike[str], scenarios: Sequence[str | Path] = (), write: str | os.PathLike[str] | None = None
+    run: str | os.PathLike[str], scenarios: Sequence[str | Path] = (), out: str | os.PathLike[str] | None = None
 ) -> Rescored:
     """Judge a run's recorded replies by the checks of today's scenario files.
 
     `scenarios` name files, folders, suites or shipped ids whose checks are used; sessions of other scenarios are then
-    left alone. Without it, the files the run was made from are read again. `write` names a new folder for a run with
+    left alone. Without it, the files the run was made from are read again. `out` names a new folder for a run with
     the verdicts given anew; the recorded run is never touched.
 
-    Raises `StoreError` when the run cannot be read or `write` is in use, `ConfigError` or `ScenarioError` for the
+    Raises `StoreError` when the run cannot be read or `out` is in use, `ConfigError` or `ScenarioError` for the
     files, `NothingMatchedError` when no verdict could be given anew.
     """
     loaded = load_run(run)
     today = _given(scenarios, loaded.config) if scenarios else _recorded(loaded.config)
     result = Rescored(loaded.path, sources={s.id: (str(s.path), s.content_hash) for s in today.values()})
-    if write is not None:
-        _refuse_used(Path(write), loaded.path)
+    if out is not None:
+        _refuse_used(Path(out), loaded.path)
     files = sorted((loaded.path / "sessions").glob("*.jsonl"))
     again = _Pass(today, result)
     for path in files:
@@ -169,9 +169,9 @@ def rescore(
     if not result.graded:
         why = "".join(f"\n  {reason}" for reason in [*result.refused.values(), *result.notes][:5])
         raise NothingMatchedError(f"no verdict of {loaded.path} could be given anew{why}")
-    if write is not None:
+    if out is not None:
         # A second pass: nothing is written before it is known that there is something to write.
-        with RunDirectory.at(Path(write)) as target:
+        with RunDirectory.at(Path(out)) as target:
             again = _Pass(today, Rescored(loaded.path))
             for path in files:
                 target.write(f"sessions/{path.name}", b"".join(again.session(path, keep=True)))
@@ -283,16 +283,9 @@ class _Pass:
             result.judged += 1
             return record
         verdict = grade(question.check, reply, question.facts)
-        written = verdict_record(
-            verdict,
-            kind=record["kind"],
-            id_=record["id"],
-            check=question.check,
-            turn=record["turn"],
-            branch=record["branch"],
-            visible=record["in_view"],
+        now = record | graded_fields(
+            verdict, record["kind"], question.check, record["in_view"], replies, question.facts
         )
-        now = record | {name: written[name] for name in ("check", "outcome", "reason", "evidence", "cause")}
         if call in said.own_memory:
             now["cause"] = None  # nothing is known of what an agent's model was sent
         self._count(record, now, head, reply)

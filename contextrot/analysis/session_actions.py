@@ -12,11 +12,25 @@ from typing import Any
 from contextrot.actions import Done, first_done
 from contextrot.messages import Message, ToolCall
 
-#: checks whose probe asks for an action: what it was asked for once more is done once more with good reason
-ASKS_FOR_ACTION = frozenset({"tool_call"})
+
+def asks_action(verdict: Mapping[str, Any]) -> bool:
+    """Whether a verdict's check wants an action: what is asked for once more is done once more with good reason.
+
+    Runs made before that was recorded tell it by the type of the check.
+    """
+    asks = verdict.get("asks_action")
+    return asks if isinstance(asks, bool) else verdict.get("check") == "tool_call"
 
 
-class Actions:
+def abstained(verdict: Mapping[str, Any]) -> bool | None:
+    """Whether a reply that had to say that it does not know said so; None where it had not to, or that is open."""
+    if "abstained" in verdict:
+        return verdict["abstained"]  # type: ignore[no-any-return]
+    decided = {"pass": True, "fail": False}
+    return decided.get(str(verdict.get("outcome"))) if verdict.get("check") == "abstain" else None
+
+
+class SessionActions:
     """The tool calls of one session, on its main line and on its branches, in the order of the records."""
 
     def __init__(self) -> None:
@@ -54,7 +68,7 @@ class Actions:
 
     def verdict(self, record: Mapping[str, Any]) -> None:
         """A verdict: what its probe asked for is no repeat."""
-        if record.get("kind") == "probe" and record.get("check") in ASKS_FOR_ACTION:
+        if record.get("kind") == "probe" and asks_action(record):
             self._asked.add((record.get("branch"), int(record.get("turn") or 0)))
 
     def counts(self) -> tuple[int, int]:

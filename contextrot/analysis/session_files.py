@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from contextrot.analysis.session_actions import Actions
+from contextrot.analysis.session_actions import SessionActions, abstained, asks_action
 from contextrot.bench.store import FORMAT_VERSION
 from contextrot.errors import StoreError
 from contextrot.outcomes import Outcome
@@ -35,6 +35,7 @@ VERDICTS = {
     "session": "c", "scenario": "c", "model": "c", "strategy": "c", "repeat": "i", "history": "c", "turn": "i",
     "kind": "c", "id": "c", "item": "c", "subject": "c", "check": "c", "outcome": "c", "reason": "s", "evidence": "s",
     "in_view": "b", "cause": "c", "since_turns": "i", "since_tokens": "i", "occupancy": "f", "call": "i",
+    "asks_action": "b", "abstained": "b",
 }  # fmt: skip
 #: outcomes of calls that brought no reply, and so no usage
 UNANSWERED = frozenset({str(Outcome.OVERFLOW), str(Outcome.TIMEOUT), str(Outcome.ERROR)})
@@ -61,10 +62,12 @@ class Session:
     embeds: list[tuple[Any, Any]] = field(default_factory=list)
     returned: set[str] = field(default_factory=set)
     compactions: int = 0
+    #: prefix reuse of the views that a written history only would have sent
+    unsent: list[float | None] = field(default_factory=list)
     asked_inline: int = 0
     #: turn at which the budget monitor first said so
     reached: dict[str, int] = field(default_factory=dict)
-    actions: Actions = field(default_factory=Actions)
+    actions: SessionActions = field(default_factory=SessionActions)
     #: turn → task, where the scenario keeps tasks apart
     tasks: dict[int, str] = field(default_factory=dict)
     ended: str = ""
@@ -81,7 +84,7 @@ class Session:
         head = self.record
         auxiliary = [call for call in self.calls if call[_AT["purpose"]] == "auxiliary"]
         judges = [call for call in self.calls if call[_AT["purpose"]] == "judge"]
-        reuse = [call[_AT["prefix_reuse"]] for call in self.calls if call[_AT["purpose"]] == "turn"]
+        reuse = [*self.unsent, *(call[_AT["prefix_reuse"]] for call in self.calls if call[_AT["purpose"]] == "turn")]
         tokens = ("prompt_tokens", "completion_tokens", "cached_tokens")
         last = self.last_turn
         if last is None:
@@ -180,11 +183,15 @@ def read_session(path: Path, problems: list[str]) -> Session | None:
                 elif kind == "event":
                     session.compactions += record.get("name") == "compaction"
                     session.asked_inline += record.get("name") == "asked_inline"
+                    if record.get("name") == "unsent_view":
+                        session.unsent.append((record.get("detail") or _NOTHING).get("prefix_reuse"))
                     if record.get("name") == "budget_level":
                         session.level(record.get("turn") or 0, str((record.get("detail") or _NOTHING).get("to")))
                 elif kind == "end":
                     session.ended, session.last_turn = record.get("ended") or "", record.get("turn")
                     session.detail = str(record.get("detail") or "")
+                    if session.ended == "overflow":  # the call that found no room was never sent, so no event tells
+                        session.level(session.last_turn or 0, "ROTATE")
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror or error}") from None
     return session
@@ -250,7 +257,7 @@ def _verdict_row(record: dict[str, Any], occupancy: Any) -> tuple[Any, ...]:
     return (
         get("turn"), get("kind"), get("id"), get("item") or "", get("subject"), get("check"), get("outcome"),
         get("reason"), get("evidence"), get("in_view"), get("cause"), get("since_turns"), get("since_tokens"),
-        occupancy, get("call"),
+        occupancy, get("call"), asks_action(record), abstained(record),
     )  # fmt: skip
 
 

@@ -62,8 +62,16 @@ def summarise(run: Run) -> Summary:
         references=_references(table),
         families=families(groups, measured, verdicts, run.turns),
         errors=dict(Counter(map(str, run.errors.values())).most_common(5)),
+        check_errors=_check_errors(verdicts),
         problems=list(run.problems),
     )
+
+
+def _check_errors(verdicts: pd.DataFrame) -> dict[str, int]:
+    """What checks said that failed themselves on a reply, the most frequent first."""
+    failed = verdicts.loc[(verdicts["outcome"] == "error") & verdicts["reason"].astype(object).fillna("").ne("")]
+    said = Counter(f"check `{name}`: {why}" for name, why in zip(failed["id"], failed["reason"], strict=True))
+    return dict(said.most_common(3))
 
 
 def _groups(run: Run, sessions: pd.DataFrame, by: list[str]) -> list[Group]:
@@ -228,11 +236,14 @@ def _spent(sessions: pd.DataFrame, calls: pd.DataFrame) -> Spent:
 def _controls(run: Run) -> list[Control]:
     verdicts = run.verdicts
     asked = verdicts.loc[verdicts["kind"].isin(SESSION_KINDS), ["id", "kind"]].drop_duplicates()
+    named = [verdicts[name].astype(object) for name in ("scenario", "id", "check")]
+    types = {(scenario, name): str(check) for scenario, name, check in zip(*named, strict=True)}
     kinds = dict(zip(asked["id"].astype(object), asked["kind"].astype(object), strict=True))
     return [
         Control(
             **{str(name): _plain(value) for name, value in row.items()},
             kind=kinds.get(row["id"], "probe"),
+            check=types.get((row["scenario"], row["id"]), ""),
             gateable=not row["tests_nothing"],
         )
         for row in controls(run).to_dict("records")

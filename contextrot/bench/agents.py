@@ -7,22 +7,21 @@ Such a session cannot be replayed (its memory is its own), so an unfinished one 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from contextrot.bench.caller import Caller, Listener, outcome_of, priced, stored_reply
+from contextrot.bench.caller import Caller, Listener, answer_fields, priced
 from contextrot.bench.grading import verdict_record
 from contextrot.bench.judging import SessionPanel, judged
 from contextrot.bench.plan import Plan
 from contextrot.bench.store import Record, SessionFile
 from contextrot.checks import grade
-from contextrot.checks.base import Check, FactState
 from contextrot.errors import ContextrotError, ModelError, ModelTimeoutError
-from contextrot.messages import Reply, user
+from contextrot.messages import NOT_COUNTED, Reply, user
 from contextrot.models.callables import Agent, AgentModel
 from contextrot.outcomes import Ended, Outcome, Verdict
-from contextrot.scenario.script import Ask, Control, Subject
+from contextrot.scenario.script import Ask, Control, Tested
 
 
 class AgentSession:
@@ -105,18 +104,13 @@ class AgentSession:
 
     async def _control(self, control: Control) -> None:
         branch = control.branch
-
-        def record(verdict: Verdict, call: int | None) -> None:
-            subject, item = control.subject_id, control.item
-            self._verdict(control.id, control.kind, control.check, verdict, branch, call, subject_id=subject, item=item)
-
         try:
             async with _closing(self.model.new_session()) as agent:
                 reply, number = await self._ask(agent, _joined(control.system, control.text), branch, "control")
         except ModelError as error:
-            record(Verdict(Outcome(error.outcome), str(error)), None)
+            self._verdict(control, Verdict(Outcome(error.outcome), str(error)), branch)
             raise
-        record(await self._judged(reply, control.check, control.facts, control.text, branch), number)
+        await self._grade(control, reply, control.text, branch, number)
 
     async def _feed(self, agent: Agent, text: str, ask: Ask | None, branch: str | None, origin: str = "probe") -> None:
         try:
@@ -125,45 +119,41 @@ class AgentSession:
             if ask is not None:
                 self._unanswered(ask, branch, error)
             raise
-        tested = ask.subject.id if ask is not None and ask.subject is not None else None
         if ask is not None:
-            verdict = await self._judged(reply, ask.check, ask.facts, text, branch)
-            self._verdict(ask.id, "probe", ask.check, verdict, branch, number, ask.subject, item=ask.item)
-        facts: Mapping[str, FactState] = {}
+            await self._grade(ask, reply, text, branch, number)
+        under_test = ask.subject_id if ask is not None else None
         for passive in self.script.passive:
-            if passive.subject.id in self.stated and passive.subject.id != tested:
-                verdict = await self._judged(reply, passive.check, facts, text, branch)
-                self._verdict(passive.subject.id, "passive", passive.check, verdict, branch, number, passive.subject)
+            if passive.id in self.stated and passive.id != under_test:
+                await self._grade(passive, reply, text, branch, number)
 
-    async def _judged(
-        self, reply: Reply, check: Check, facts: Mapping[str, FactState], question: str, branch: str | None
-    ) -> Verdict:
-        """The check's verdict; what a judge is asked on the way is numbered with the agent's own calls."""
+    async def _grade(self, tested: Tested, reply: Reply, question: str, branch: str | None, call: int) -> None:
+        """Write the check's verdict; what a judge is asked on the way is numbered with the agent's own calls."""
         if self.judges is None:
-            return grade(check, reply, facts)
-        self.judges.calls = self.calls
-        panel = SessionPanel(self.judges, self.turn, branch)
-        verdict = await judged([reply], check, facts, question=question, panel=panel)
-        self.calls = self.judges.calls
-        return verdict
+            verdict = grade(tested.check, reply, tested.facts)
+        else:
+            self.judges.calls = self.calls
+            panel = SessionPanel(self.judges, self.turn, branch)
+            verdict = await judged([reply], tested.check, tested.facts, question=question, panel=panel)
+            self.calls = self.judges.calls
+        self._verdict(tested, verdict, branch, call, [reply])
 
     def _unanswered(self, ask: Ask, branch: str | None, error: ModelError) -> None:
-        verdict = Verdict(Outcome(error.outcome), str(error))
-        self._verdict(ask.id, "probe", ask.check, verdict, branch, None, ask.subject, item=ask.item)
+        self._verdict(ask, Verdict(Outcome(error.outcome), str(error)), branch)
 
     async def _ask(
         self, agent: Agent, text: str, branch: str | None, purpose: str, origin: str = "probe"
     ) -> tuple[Reply, int]:
         number, self.calls = self.calls, self.calls + 1
         self._message(branch, origin, {"message": user(text).to_dict()})
-        reply, error = Reply(), None
+        reply: Reply | None = None
+        error: ModelError | None = None
         try:
             reply = await agent.feed(text, self.plan.settings.timeout)
         except ModelError as failed:
             error = failed
         except (TypeError, ValueError) as failed:
             error = ModelError(f"{self.plan.model.id}: feed() gave what is no reply ({failed})")
-        usage = priced(reply.usage, self.model.price)
+        usage = NOT_COUNTED if reply is None else priced(reply.usage, self.model.price)
         window = self.plan.settings.window
         occupancy = usage.prompt_tokens / window if usage.prompt_tokens and window else None
         record: Record = {
@@ -178,23 +168,16 @@ class AgentSession:
             "occupancy": occupancy,
             "occupancy_source": "usage" if occupancy is not None else None,
             "token_drift": None,
-            "reply": None if error else stored_reply(reply),
-            "usage": {
-                "prompt_tokens": usage.prompt_tokens,
-                "completion_tokens": usage.completion_tokens,
-                "cached_tokens": usage.cached_tokens,
-                "cost": usage.cost,
-            },
-            "model": reply.model,
-            "latency": None if error else reply.latency,
             "attempts": 1,
-            "outcome": error.outcome if error else outcome_of(reply),
-            "error": self.file.redact.text(str(error)) if error else None,
+            **answer_fields(reply, error, usage),
         }
+        if error is not None:
+            record["error"] = self.file.redact.text(str(error))
         self.file.emit(record)
         self.listener.on_call(usage, asked=True)
-        if error:
+        if error is not None:
             raise error
+        assert reply is not None
         self._message(branch, "reply", {"call": number})
         return reply, number
 
@@ -205,28 +188,13 @@ class AgentSession:
 
     def _verdict(
         self,
-        id_: str,
-        kind: str,
-        check: Check,
+        tested: Tested,
         verdict: Verdict,
         branch: str | None,
-        call: int | None,
-        subject: Subject | None = None,
-        subject_id: str | None = None,
-        item: str = "",
+        call: int | None = None,
+        replies: Sequence[Reply] = (),
     ) -> None:
-        record = verdict_record(
-            verdict,
-            kind=kind,
-            id_=id_,
-            check=check,
-            turn=self.turn,
-            branch=branch,
-            subject=subject,
-            subject_id=subject_id,
-            call=call,
-            item=item,
-        )
+        record = verdict_record(verdict, tested, turn=self.turn, branch=branch, call=call, replies=replies)
         # Nothing is known of what the agent's model was sent, so nothing is claimed about why.
         self.file.emit(record | {"cause": None})
 

@@ -18,12 +18,13 @@ from contextrot.bench.judging import known_opinion, vote_temperature
 from contextrot.bench.plan import seed_of
 from contextrot.checks import load_check
 from contextrot.checks.judge import VOTE_TOKENS, Judge, Vote, judge_messages, read_vote, verdict_of
+from contextrot.config import read_yaml_file
 from contextrot.errors import ConfigError, ContextOverflowError
 from contextrot.messages import Reply
 from contextrot.models import Model, prepare
 from contextrot.models.base import Call
 from contextrot.outcomes import Outcome, Verdict
-from contextrot.yaml_source import Node, UnreadableError, parse_yaml
+from contextrot.yaml_source import Node
 
 _KEYS = ("rubric", "ask", "reply", "label")
 
@@ -109,14 +110,7 @@ def load_labels(path: Path) -> list[Labelled]:
 
     Raises `ConfigError` with every fault as ``file:line: sentence``.
     """
-    try:
-        root, found = parse_yaml(path.read_bytes().decode("utf-8-sig"))
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not UTF-8 text") from error
-    except UnreadableError as error:
-        raise ConfigError(f"{path}:{error.fault.line}: {error.fault.sentence}") from error
+    root, found = read_yaml_file(path)
     faults = [(fault.line, fault.sentence) for fault in found]
     labels: list[Labelled] = []
     if root is None or root.kind != "list" or not root.children:
@@ -140,10 +134,11 @@ def _read(node: Node, faults: list[tuple[int, str]]) -> list[Labelled]:
     for key in _KEYS:
         if key not in values:
             faults.append((node.line, f"`{key}` is missing"))
+        elif key == "label" and (not isinstance(values[key], str) or values[key] not in ("pass", "fail")):
+            shown = node.children[key].text or values[key]
+            faults.append((node.keys[key], f"`label` is {shown!r:.40}, but must be pass or fail"))
         elif not isinstance(values[key], str) or not values[key].strip():
             faults.append((node.keys[key], f"`{key}` must be text (quote it)"))
-        elif key == "label" and values[key] not in ("pass", "fail"):
-            faults.append((node.keys[key], f"`label` is {values[key]!r:.40}, but must be pass or fail"))
     if len(faults) > before:
         return []
     return [Labelled(values["rubric"], values["ask"], values["reply"], values["label"] == "pass", node.line)]

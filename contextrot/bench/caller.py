@@ -11,7 +11,7 @@ from contextrot.bench.gate import Gate
 from contextrot.bench.plan import Plan, seed_of
 from contextrot.bench.store import Record, SessionFile
 from contextrot.checks.grading import FILTERED, TRUNCATED, is_shown
-from contextrot.errors import ContextOverflowError, ModelError
+from contextrot.errors import ContextOverflowError, ModelError, ModelTimeoutError
 from contextrot.messages import NOT_COUNTED, Message, Reply, Tool, ToolCall, Usage
 from contextrot.models.base import Call, Price, Truth
 from contextrot.models.engine import room_for_reply
@@ -135,16 +135,12 @@ class Caller:
         tools = () if helps else self._tools(view)
         number, self.calls = self.calls, self.calls + 1
         view_hash = self._view_hash(tuple(messages))
-        tokens = view.tokens if view is not None else sum(map(self.counter.message, messages))
-        estimated = tokens + (0 if helps else self._tool_tokens)
-        if view is not None and view.tools:
-            estimated = tokens + self.counter.tools(tools)
+        estimated = self._estimated(messages, view, tools)
         drift = self.drift(branch)
         prompt_estimate = round(estimated * drift.scale)
-        known = self.file.recorded_call(view_hash)
+        known = self.file.recorded_call(view_hash, purpose)
         if known is not None:
-            reply, error = _revive(known)
-            attempts = known["attempts"]
+            (reply, error), attempts = _revive(known), known["attempts"]
         else:
             call = Call(
                 messages=normalise(messages, gate.model.spec.roles),
@@ -177,19 +173,9 @@ class Caller:
             "occupancy": occupancy,
             "occupancy_source": None if judges else "usage" if usage.prompt_tokens else "estimate",
             "token_drift": drift.learn(usage.prompt_tokens, estimated),
-            "reply": None if reply is None else stored_reply(reply),
-            "usage": {
-                "prompt_tokens": usage.prompt_tokens,
-                "completion_tokens": usage.completion_tokens,
-                "cached_tokens": usage.cached_tokens,
-                "cost": usage.cost,
-            },
-            "model": reply.model if reply is not None else None,
             "asked": gate.model.spec.label,
-            "latency": reply.latency if reply is not None else None,
             "attempts": attempts,
-            "outcome": error.outcome if error is not None else outcome_of(reply or Reply()),
-            "error": None if error is None else str(error),
+            **answer_fields(reply, error, usage),
         }
         if drift is self._drift:
             self._drift_of_branches.scale = drift.scale
@@ -199,6 +185,11 @@ class Caller:
             raise error
         assert reply is not None
         return Answer(reply, number, occupancy)
+
+    def _estimated(self, messages: Sequence[Message], view: View | None, tools: Sequence[Tool]) -> int:
+        """Tokens of a prompt with its tools' schemas, in the counter's unit."""
+        tokens = view.tokens if view is not None else sum(map(self.counter.message, messages))
+        return tokens + (self._tool_tokens if tools is self.script.tools else self.counter.tools(tools))
 
     def _view_hash(self, messages: tuple[Message, ...]) -> str:
         """Identifies a prompt. Most begin with the whole of the one before: then only what is new has to be read."""
@@ -264,20 +255,38 @@ def priced(usage: Usage, price: Price | None) -> Usage:
     return usage._replace(cost=price.cost(usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens or 0))
 
 
-def stored_reply(reply: Reply) -> Record:
-    """A reply as the record keeps it; usage and latency stand beside it."""
-    return {
-        "content": reply.content,
-        "tool_calls": [call.to_dict() for call in reply.tool_calls],
-        "finish_reason": reply.finish_reason,
-        "reasoning": reply.reasoning,
-        "refusal": reply.refusal,
+def answer_fields(reply: Reply | None, error: ModelError | None, usage: Usage) -> Record:
+    """What a `call` record says of the answer, or of the error that came instead; `usage` with its cost."""
+    said = reply or Reply()
+    stored = {
+        "content": said.content,
+        "tool_calls": [call.to_dict() for call in said.tool_calls],
+        "finish_reason": said.finish_reason,
+        "reasoning": said.reasoning,
+        "refusal": said.refusal,
     }
+    return {
+        "reply": None if reply is None else stored,
+        "usage": {
+            "prompt_tokens": usage.prompt_tokens,
+            "completion_tokens": usage.completion_tokens,
+            "cached_tokens": usage.cached_tokens,
+            "cost": usage.cost,
+        },
+        "model": None if reply is None else reply.model,
+        "latency": None if reply is None else reply.latency,
+        "outcome": outcome_of(said) if error is None else error.outcome,
+        "error": None if error is None else str(error),
+    }
+
+
+_ERRORS: dict[str, type[ModelError]] = {"overflow": ContextOverflowError, "timeout": ModelTimeoutError}
 
 
 def _revive(record: Record) -> tuple[Reply | None, ModelError | None]:
     """The reply of a recorded call, or the error it ended with (of those a session may go on from)."""
     if record["reply"] is None:
-        return None, ContextOverflowError(record["error"] or "")
+        kind = _ERRORS.get(record["outcome"], ModelError)
+        return None, kind(record["error"] or "")
     reply = Reply.from_dict(record["reply"])
     return replace(reply, usage=Usage(**record["usage"]), model=record["model"], latency=record["latency"]), None

@@ -6,14 +6,15 @@ they are asked once per scenario × model × repeat.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from contextrot.bench.grading import verdict_record
 from contextrot.bench.judging import SessionPanel, judged
-from contextrot.bench.session import Line, Session
+from contextrot.bench.line import Line
+from contextrot.bench.session import Session
 from contextrot.errors import BudgetError, ContextOverflowError, ModelError
 from contextrot.log import Log
-from contextrot.messages import system, user
+from contextrot.messages import Reply, system, user
 from contextrot.outcomes import Outcome, Verdict
 from contextrot.scenario.script import Ask, Control
 
@@ -34,7 +35,9 @@ class ControlSession(Session):
         if control.system is not None:
             self._append(line, system(control.system), "system")
         self._append(line, user(control.text), "probe")
-        hint = self.hints.build([control.evidence], [control.check], control.facts) if self.plan.simulated else None
+        hint = None
+        if self.plan.simulated:
+            hint = self.hints.build([control.evidence], [control.check], control.facts, control.bare)
         try:
             replies, answer, _view = await self._converse(line, "control", hint)
         except (BudgetError, ContextOverflowError) as error:  # the other controls may fit
@@ -45,19 +48,10 @@ class ControlSession(Session):
         else:
             panel = SessionPanel(self.caller, 0, line.branch)
             verdict = await judged(replies, control.check, control.facts, question=control.text, panel=panel)
-            self._record(control, line, verdict, answer.n)
+            self._record(control, line, verdict, answer.n, replies)
 
-    def _record(self, control: Control, line: Line, verdict: Verdict, call: int | None = None) -> None:
-        self.caller.file.emit(
-            verdict_record(
-                verdict,
-                kind=control.kind,
-                id_=control.id,
-                check=control.check,
-                turn=0,
-                branch=line.branch,
-                subject_id=control.subject_id,
-                call=call,
-                item=control.item,
-            )
-        )
+    def _record(
+        self, control: Control, line: Line, verdict: Verdict, call: int | None = None, replies: Sequence[Reply] = ()
+    ) -> None:
+        record = verdict_record(verdict, control, turn=0, branch=line.branch, call=call, replies=replies)
+        self.caller.file.emit(record)

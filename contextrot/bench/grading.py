@@ -6,28 +6,31 @@ absent from the view is `lost`, present is `ignored`. `incapable` needs the ceil
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from contextrot.checks.base import Check
+from contextrot.checks import grade
+from contextrot.checks.base import Check, FactState
 from contextrot.messages import Reply, mentions
 from contextrot.outcomes import Cause, Outcome, Verdict
-from contextrot.scenario.script import Subject
+from contextrot.scenario.script import Subject, Tested
 from contextrot.strategies.base import View
 
+_ABSTAIN = "abstain"
 
-def in_view(view: View, subject: Subject | None) -> bool | None:
+
+def in_view(view: View, subject: Subject | None, question: str = "") -> bool | None:
     """True when all the subject needs stands in the sent messages; None when nothing stated is tested.
 
     In messages the strategy made white space may differ (a summary reflows text); words may not: a paraphrase is not
-    the rule's own text.
+    the rule's own text. A value that only the `question` names ("is it A or B?") is no evidence.
     """
-    return None if subject is None else all(_stands(view, text) for text in subject.needed)
+    return None if subject is None else all(_stands(view, text, question) for text in subject.needed)
 
 
-def _stands(view: View, text: str) -> bool:
-    if any(mentions(message.text, text) for message in view.messages):
+def _stands(view: View, text: str, question: str) -> bool:
+    if any(mentions(message.text, text) and message.text != question for message in view.messages):
         return True
     evidence = " ".join(text.split())
     made = (message for message, source in zip(view.messages, view.sources, strict=True) if source is None)
@@ -59,40 +62,94 @@ def _cause(check: Check, visible: bool | None) -> Cause | None:
     return Cause.IGNORED if visible else Cause.LOST
 
 
-def verdict_record(
+def asks_for_action(check: Check, wanted: bool = True) -> bool:
+    """True when a part of the check wants tool calls: what it looks for is an action, unless it forbids it."""
+    if check.type_name == "not":
+        return any(asks_for_action(part, not wanted) for part in check.parts())
+    if check.parts():
+        return any(asks_for_action(part, wanted) for part in check.parts())
+    return wanted and check.reads_tool_calls
+
+
+def _abstained(verdict: Verdict, check: Check, replies: Sequence[Reply], facts: Mapping[str, FactState]) -> bool | None:
+    """Whether a reply that had to say that it does not know said so; None where it had not to, or that is open.
+
+    Told by the `abstain` part alone: a reply that fails another part of the check made nothing up.
+    """
+    outcomes = {verdict.outcome} if check.type_name == _ABSTAIN else set()
+    if check.parts() and replies:
+        outcomes = {grade(leaf, merge_rounds(replies, leaf), facts).outcome for leaf in _has_to_abstain(check)}
+    if Outcome.FAIL in outcomes:
+        return False
+    return True if outcomes == {Outcome.PASS} else None
+
+
+def _has_to_abstain(check: Check) -> Iterator[Check]:
+    """The `abstain` checks without which the whole cannot pass."""
+    if check.type_name == _ABSTAIN:
+        yield check
+    elif check.type_name == "all_of":
+        for part in check.parts():
+            yield from _has_to_abstain(part)
+    elif check.type_name == "any_of":
+        found = [list(_has_to_abstain(part)) for part in check.parts()]
+        if all(found):
+            yield found[0][0]
+
+
+def graded_fields(
     verdict: Verdict,
-    *,
     kind: str,
-    id_: str,
     check: Check,
-    turn: int,
-    branch: str | None,
-    subject: Subject | None = None,
-    subject_id: str | None = None,
-    call: int | None = None,
-    visible: bool | None = None,
-    since_tokens: int | None = None,
-    item: str = "",
+    visible: bool | None,
+    replies: Sequence[Reply] = (),
+    facts: Mapping[str, FactState] | None = None,
 ) -> dict[str, Any]:
-    """The `verdict` record of docs/run-directory.md."""
+    """The fields of a `verdict` record that follow from its check: all that grading anew can change.
+
+    `replies` are those that were graded, one a tool round, and `facts` what was true then.
+    """
     cause = None
     if verdict.outcome is Outcome.FAIL and kind in ("probe", "passive"):
         cause = _cause(check, visible)
     return {
-        "t": "verdict",
-        "turn": turn,
-        "branch": branch,
-        "call": call,
-        "kind": kind,
-        "id": id_,
-        "item": item,
-        "subject": subject.id if subject else subject_id,
         "check": check.type_name,
         "outcome": verdict.outcome.value,
         "reason": verdict.reason,
         "evidence": verdict.evidence,
         "in_view": visible,
         "cause": cause.value if cause else None,
+        "asks_action": asks_for_action(check),
+        "abstained": _abstained(verdict, check, replies, facts or {}),
+    }
+
+
+def verdict_record(
+    verdict: Verdict,
+    tested: Tested,
+    *,
+    turn: int,
+    branch: str | None,
+    call: int | None = None,
+    visible: bool | None = None,
+    since_tokens: int | None = None,
+    replies: Sequence[Reply] = (),
+) -> dict[str, Any]:
+    """The `verdict` record of docs/run-directory.md. `visible`: whether the evidence was in view, None: not known.
+
+    `replies` are those that were graded; empty where there was none.
+    """
+    subject = tested.subject
+    return {
+        "t": "verdict",
+        "turn": turn,
+        "branch": branch,
+        "call": call,
+        "kind": tested.kind,
+        "id": tested.id,
+        "item": tested.item,
+        "subject": tested.subject_id,
+        **graded_fields(verdict, tested.kind, tested.check, visible, replies, tested.facts),
         # Nothing is said yet in the fresh session: the statement stands in the question itself.
         "since_turns": max(0, turn - subject.turn) if subject else None,
         "since_tokens": since_tokens,

@@ -6,7 +6,7 @@ simulated model works on any scenario without an answer key.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from contextrot.checks.base import Check, FactState
 from contextrot.checks.examples import example_for
@@ -29,9 +29,15 @@ class Hints:
         evidence += [p.subject.evidence for p in passive]
         if not checks:
             return None
-        return self.build(evidence, checks, dict(ask.facts) if ask else {})
+        return self.build(evidence, checks, dict(ask.facts) if ask else {}, ask.bare if ask else "")
 
-    def build(self, evidence: Sequence[Evidence], checks: Sequence[Check], facts: Mapping[str, FactState]) -> Truth:
+    def build(
+        self,
+        evidence: Sequence[Evidence],
+        checks: Sequence[Check],
+        facts: Mapping[str, FactState],
+        question: str = "",
+    ) -> Truth:
         """The hint for these checks: the evidence for each, None where nothing stated is needed."""
 
         def reply(obeyed: tuple[bool, ...]) -> Reply | None:
@@ -43,4 +49,12 @@ class Hints:
                 self._made[key] = known
             return known[1]
 
-        return Truth(tuple(evidence), reply, tuple(check.type_name for check in checks))
+        return Truth(tuple(evidence), reply, tuple(frozenset(_wanted(check)) for check in checks), question)
+
+
+def _wanted(check: Check, wanted: bool = True) -> Iterator[str]:
+    """The types of a check and of those inside it that have to pass; what stands under `not` has to fail."""
+    if wanted:
+        yield check.type_name
+    for part in check.parts():
+        yield from _wanted(part, wanted != (check.type_name == "not"))

@@ -6,8 +6,6 @@ others, and given the same replies it yields the same records: that is what make
 
 from __future__ import annotations
 
-import copy
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
@@ -18,58 +16,16 @@ from contextrot.bench.embedding import RecordedEmbedder
 from contextrot.bench.grading import in_view, verdict_record
 from contextrot.bench.hints import Hints
 from contextrot.bench.judging import SessionPanel, judged
+from contextrot.bench.line import Helper, Line, prefix_reuse
 from contextrot.bench.store import Record
-from contextrot.checks.base import Check
 from contextrot.errors import BudgetError, ContextOverflowError, ContextrotError, ModelError, WindowOverflowError
 from contextrot.log import Log
 from contextrot.messages import Message, Reply, ToolCall, assistant, system, tool_result, user
 from contextrot.models.base import Truth
 from contextrot.outcomes import Ended, Outcome, Verdict
-from contextrot.scenario.script import Ask, ScriptTurn, Subject
-from contextrot.strategies.base import Request, State, Strategy, View
+from contextrot.scenario.script import Ask, Passive, ScriptTurn, Subject
+from contextrot.strategies.base import Request, Strategy, View
 from contextrot.strategies.monitor import BudgetMonitor, Level, level_event
-
-
-class _Auxiliary:
-    """Lets a strategy ask the helper model; every such call is a record of this session."""
-
-    def __init__(self, caller: Caller, turn: int, line: Line) -> None:
-        self.caller, self.turn, self.line = caller, turn, line
-
-    async def ask(self, messages: Sequence[Message], *, max_tokens: int, purpose: str) -> Reply:
-        self.line.helped += 1
-        answer = await self.caller.ask(
-            messages,
-            turn=self.turn,
-            branch=self.line.branch,
-            purpose="auxiliary",
-            round_=self.line.helped,
-            max_tokens=max_tokens,
-        )
-        return answer.reply
-
-
-class Line:
-    """A line of conversation: the main one, or the branch a fork probe is asked on. Log, strategy state, last view."""
-
-    def __init__(self, log: Log, branch: str | None = None) -> None:
-        self.log, self.branch = log, branch
-        self.state: State = {}
-        self.sent: View | None = None
-        self.tools_used: Counter[str] = Counter()
-        #: what the turn under way belongs to
-        self.task = ""
-        #: tokens of the log when the model was asked: what it answers is no distance between statement and question
-        self.asked_at = 0
-        #: asks of the helper model in the turn under way, over all its tool rounds: no two of them share a seed
-        self.helped = 0
-
-    def fork(self, branch: str) -> Line:
-        """A branch that can be thrown away without a trace."""
-        line = Line(self.log.fork(), branch)
-        line.state, line.sent, line.tools_used = copy.deepcopy(self.state), self.sent, self.tools_used.copy()
-        line.task = self.task
-        return line
 
 
 class Session:
@@ -107,17 +63,7 @@ class Session:
             ended, detail = Ended.ERROR, f"fault inside contextrot: {type(error).__name__}: {error}"
         for ask in self._unasked():
             verdict = Verdict(Outcome.NOT_RUN, f"the session ended at turn {self.turn} ({ended.value})")
-            record = verdict_record(
-                verdict,
-                kind="probe",
-                id_=ask.id,
-                check=ask.check,
-                turn=ask.turn,
-                branch=None,
-                subject=ask.subject,
-                item=ask.item,
-            )
-            self.caller.file.emit(record)
+            self.caller.file.emit(verdict_record(verdict, ask, turn=ask.turn, branch=None))
         self.caller.file.emit({"t": "end", "ended": ended.value, "turn": self.turn, "detail": detail})
         return ended
 
@@ -150,7 +96,9 @@ class Session:
             await self._answer_and_grade(main, turn.inline, "turn")
             return
         # Nobody is asked, but the strategy works on as it would: what it compacts now is what later probes will see.
-        await self._view(main)
+        view = await self._view(main)
+        self._event(main, "unsent_view", {"tokens": view.tokens, "prefix_reuse": prefix_reuse(main.sent, view)})
+        main.sent = view
         for number, canned in enumerate(turn.calls):
             call = ToolCall(f"t{turn.turn}_{number}", canned.name, canned.arguments)
             self._append(main, assistant(None, [call]), "reply")
@@ -168,8 +116,8 @@ class Session:
         """Let the model answer, with its tool rounds, then grade: the probe first, then every standing rule."""
         if ask is not None:
             self.asked.add((ask.id, ask.turn))
-        tested = ask.subject.id if ask is not None and ask.subject is not None else None
-        passive = [p for p in self.script.passive if p.subject.id in self.stated_at and p.subject.id != tested]
+        under_test = ask.subject_id if ask is not None else None
+        passive = [rule for rule in self.script.passive if rule.id in self.stated_at and rule.id != under_test]
         hint = self.hints.of(ask, passive) if self.plan.simulated else None
         line.asked_at = line.log.tokens
         question, panel = line.log.messages[-1].text, SessionPanel(self.caller, self.turn, line.branch)
@@ -178,14 +126,12 @@ class Session:
         except (BudgetError, ModelError) as error:
             if ask is not None:
                 verdict = Verdict(Outcome(getattr(error, "outcome", "overflow")), str(error))
-                self._write_verdict(line, ask.id, "probe", ask.check, verdict, ask.subject, item=ask.item)
+                self._write_verdict(line, ask, verdict)
             raise
-        if ask is not None:
-            verdict = await judged(replies, ask.check, ask.facts, question=question, panel=panel)
-            self._write_verdict(line, ask.id, "probe", ask.check, verdict, ask.subject, answer, view, ask.item)
-        for rule in passive:
-            verdict = await judged(replies, rule.check, {}, question=question, panel=panel)
-            self._write_verdict(line, rule.subject.id, "passive", rule.check, verdict, rule.subject, answer, view)
+        tested: list[Ask | Passive] = [*([ask] if ask is not None else []), *passive]
+        for one in tested:
+            verdict = await judged(replies, one.check, one.facts, question=question, panel=panel)
+            self._write_verdict(line, one, verdict, answer, view, replies)
 
     async def _converse(self, line: Line, purpose: str, hint: Truth | None) -> tuple[list[Reply], Answer, View]:
         """Ask until the model answers without a tool call; results come from the scenario, one for each call id.
@@ -234,14 +180,13 @@ class Session:
 
     async def _view(self, line: Line) -> View:
         """What the strategy would send now. Its events are recorded, its new state is the line's."""
-        auxiliary = _Auxiliary(self.caller, self.turn, line)
         scale = self.caller.drift(line.branch).scale
         request = Request(
             budget=self.caller.budget(line.branch),
             window=int(self.plan.settings.window / scale),
             turn=self.turn,
             count=self.caller.counter.message,
-            auxiliary=auxiliary,
+            auxiliary=Helper(self.caller, self.turn, line),
             scale=scale,
             last_violation=self.last_violation,
             embedder=self.embedder,
@@ -294,32 +239,27 @@ class Session:
     def _write_verdict(
         self,
         line: Line,
-        id_: str,
-        kind: str,
-        check: Check,
+        tested: Ask | Passive,
         verdict: Verdict,
-        subject: Subject | None,
         answer: Answer | None = None,
         view: View | None = None,
-        item: str = "",
+        replies: Sequence[Reply] = (),
     ) -> None:
-        visible = in_view(view, subject) if view is not None else None
+        """Record a verdict with what tells its cause: whether the evidence was in view, and how far back it stood."""
+        subject = tested.subject
         stated_at = self.stated_at.get(subject.id, line.asked_at) if subject else None
         if verdict.outcome is Outcome.FAIL and line.branch is None:
             self.last_violation = self.turn
         self.caller.file.emit(
             verdict_record(
                 verdict,
-                kind=kind,
-                id_=id_,
-                check=check,
+                tested,
                 turn=self.turn,
                 branch=line.branch,
-                subject=subject,
                 call=answer.n if answer else None,
-                visible=visible,
+                visible=in_view(view, subject, tested.bare) if view is not None else None,
                 since_tokens=None if stated_at is None else line.asked_at - stated_at,
-                item=item,
+                replies=replies,
             )
         )
 
@@ -339,19 +279,3 @@ class Session:
         self.caller.file.emit(
             {"t": "event", "turn": self.turn, "branch": line.branch, "name": name, "detail": dict(detail)}
         )
-
-
-def prefix_reuse(previous: View | None, view: View) -> float | None:
-    """Share of the view that repeats the beginning of the previous one: the predictor of cache hits. In messages."""
-    if previous is None or not view.messages:
-        return None
-    shared = len(previous.messages)
-    # The usual case, the same view with more behind it, is told by one comparison of the same objects.
-    if view.messages[:shared] == previous.messages:
-        return shared / len(view.messages)
-    shared = 0
-    for old, new in zip(previous.messages, view.messages, strict=False):
-        if old is not new and old.digest != new.digest:
-            break
-        shared += 1
-    return shared / len(view.messages)

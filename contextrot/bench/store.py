@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -25,6 +26,8 @@ FORMAT_VERSION = 1
 FINAL_ENDS = frozenset({"completed", "overflow", "over_budget"})
 #: Replies with these outcomes are never reused: an unfinished session asks again from the first of them on.
 _NEVER_REUSED = frozenset({"error", "timeout", "empty", "truncated"})
+#: Votes of a judge with these outcomes are asked again even in a session that came to its end: nothing is decided yet.
+_FAILED_VOTE = frozenset({"error", "timeout"})
 Record = dict[str, Any]
 
 
@@ -144,9 +147,30 @@ class RunDirectory:
             return None
         return str(orjson.loads(lines[-1])["ended"])
 
+    def lacks_votes(self, key: str) -> bool:
+        """True when a judge could not be asked in this session: an outage of the judge decides nothing for good."""
+        try:
+            with (self.path / "sessions" / f"{key}.jsonl").open("rb") as file:
+                votes = (line for line in file if line.startswith(b'{"t":"call"') and b'"purpose":"judge"' in line)
+                return any(line.endswith(b"\n") and _failed_vote(orjson.loads(line)) for line in votes)
+        except FileNotFoundError:
+            return False
+
+
+def _is_vote(record: Record) -> bool:
+    return bool(record["t"] == "call" and record.get("purpose") == "judge")
+
+
+def _failed_vote(record: Record, outcomes: frozenset[str] = _FAILED_VOTE) -> bool:
+    return _is_vote(record) and record["outcome"] in outcomes
+
 
 class SessionFile:
-    """Append-only records of one session. `emit` skips what is already there and refuses what contradicts it."""
+    """Append-only records of one session. `emit` skips what is already there and refuses what contradicts it.
+
+    A session in which a judge could not be asked is mended: its records are written anew beside the old file, votes
+    that failed are asked again, and the new file takes the old one's place when all that was recorded is in it.
+    """
 
     def __init__(self, path: Path, redact: Redactor) -> None:
         self.path = path
@@ -154,17 +178,34 @@ class SessionFile:
         self._recorded: deque[Record] = deque()
         self._pending: list[bytes] = []
         self._file: BinaryIO | None = None
+        self._mending = False
+        #: the votes that are asked again, by outcome
+        self._refused = _NEVER_REUSED
+        #: the next record is that of a vote that is not among the recorded ones
+        self._asked_anew = False
+
+    @property
+    def _beside(self) -> Path:
+        return self.path.with_name(f".{self.path.name}.part")
 
     def open(self) -> SessionFile:
         """Read what is recorded, cut what cannot be kept, and open for appending."""
         with _said_plainly(self.path):
             keep = 0
             if self.path.exists():
-                for record, end in self._whole_lines(self.path.read_bytes()):
-                    if record["t"] == "end" or (record["t"] == "call" and record["outcome"] in _NEVER_REUSED):
+                lines = list(self._whole_lines(self.path.read_bytes()))
+                final = bool(lines) and lines[-1][0].get("ended") in FINAL_ENDS
+                self._refused = _FAILED_VOTE if final else _NEVER_REUSED
+                for record, end in lines:
+                    again = record["t"] == "call" and record["outcome"] in self._refused and not final
+                    if record["t"] == "end" or (again and not _is_vote(record)):
                         break
+                    self._mending = self._mending or _failed_vote(record, self._refused)
                     self._recorded.append(record)
                     keep = end
+            if self._mending:
+                self._file = self._beside.open("wb", buffering=0)
+                return self
             self._file = self.path.open("ab", buffering=0)
             # Only when there is something to cut: ext4 and xfs wait for the disk when a truncated file is closed.
             if self._file.tell() > keep:
@@ -187,6 +228,9 @@ class SessionFile:
     def close(self) -> None:
         """Write what is pending and close the file; harmless when it is closed already."""
         if self._file is not None:
+            if self._mending:  # stopped half-way: the old file has more
+                self._pending.clear()
+                self._beside.unlink(missing_ok=True)
             self._flush()
             self._file.close()
             self._file = None
@@ -203,8 +247,10 @@ class SessionFile:
         assert self._file is not None
         self._file.truncate(0)
 
-    def recorded_call(self, view_hash: str) -> Record | None:
+    def recorded_call(self, view_hash: str, purpose: str = "turn") -> Record | None:
         """The recorded call that stands next, if any. Raises `StoreError` when it was made with another view."""
+        if self._mending:
+            return self._recorded_vote(view_hash) if purpose == "judge" else self._still_recorded(view_hash)
         if not self._recorded:
             return None
         record = self._recorded[0]
@@ -214,10 +260,42 @@ class SessionFile:
             self._refuse(f"call {record['n']} at turn {record['turn']} would now send another prompt")
         return record
 
+    def _recorded_vote(self, view_hash: str) -> Record | None:
+        """A vote of this judge that was cast; None when it has to be asked (again)."""
+        ahead = list(takewhile(_is_vote, self._recorded))
+        place = next((k for k, vote in enumerate(ahead) if vote["view"]["hash"] == view_hash), None)
+        for _ in range(place or 0):
+            self._recorded.popleft()
+        if place is not None and not _failed_vote(ahead[place], self._refused):
+            return ahead[place]
+        if place is not None:
+            self._recorded.popleft()
+        self._asked_anew = True
+        return None
+
+    def _still_recorded(self, view_hash: str) -> Record | None:
+        """The recorded call that stands next; from one on that a vote has made another, nothing recorded holds."""
+        self._skip_votes()
+        record = self._recorded[0] if self._recorded else None
+        if record is not None and (record["t"] != "call" or record["view"]["hash"] != view_hash):
+            self._recorded.clear()
+            return None
+        return record
+
+    def _skip_votes(self) -> None:
+        """Pass over votes that nobody asks for any more: others have decided."""
+        while self._recorded and _is_vote(self._recorded[0]):
+            self._recorded.popleft()
+
     def recorded_embed(self, texts_hash: str) -> Record | None:
         """The recorded embedding that stands next, if any. Raises `StoreError` when it was made of other texts."""
         if not self._recorded:
             return None
+        if self._mending:
+            self._skip_votes()
+            if self._recorded and (self._recorded[0]["t"] != "embed" or self._recorded[0]["hash"] != texts_hash):
+                self._recorded.clear()
+            return self._recorded[0] if self._recorded else None
         record = self._recorded[0]
         if record["t"] != "embed":
             self._refuse(f"an embedding was due, the record has a {record['t']}")
@@ -231,7 +309,9 @@ class SessionFile:
         Records follow from the replies before them, so they are written with the next call's or the end's, in one
         system call: what a kill loses of them is made again by replay, and no answered call is ever lost.
         """
-        if self._recorded:
+        if self._mending:
+            self._pass_over(record)
+        elif self._recorded:
             known = self._recorded.popleft()
             for field in ("t", "n", "i", "turn", "branch", "id", "name", "key", "scenario_hash", "strategy_hash"):
                 if known.get(field) != record.get(field):
@@ -240,6 +320,26 @@ class SessionFile:
         self._pending.append(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE))
         if record["t"] in ("call", "embed", "end"):
             self._flush()
+        if self._mending and not self._recorded:
+            self._mended()
+
+    def _pass_over(self, record: Record) -> None:
+        """Find a record among the recorded ones while mending: new votes move the numbers of the calls after them."""
+        if self._asked_anew:
+            self._asked_anew = False
+            return
+        if not _is_vote(record):
+            self._skip_votes()
+        known = self._recorded.popleft() if self._recorded else record
+        if any(known.get(field) != record.get(field) for field in ("t", "i", "turn", "branch", "id", "name", "key")):
+            self._recorded.clear()
+
+    def _mended(self) -> None:
+        """Everything recorded is in the new file: it takes the place of the old one."""
+        self._flush()
+        with _said_plainly(self.path):
+            self._beside.replace(self.path)
+        self._mending = False
 
     def _flush(self) -> None:
         if not self._pending or self._file is None:

@@ -15,6 +15,7 @@ from contextrot.checks.normal import Page, page
 from contextrot.checks.recall import recalled
 from contextrot.checks.refusal import is_refusal
 from contextrot.checks.unknowing import admits, asks
+from contextrot.checks.unknown_things import of_something_else, shares, unknown_things, unknown_words
 from contextrot.messages import Reply
 from contextrot.outcomes import Outcome, Verdict
 
@@ -27,6 +28,7 @@ _CLAUSE = re.compile(
     r"the|so|that|my)\b)|\s+(?:because|since|as)\s+(?=(?:i|you|it|the|that|there|no)\b)"
 )
 _EXAMPLE = re.compile(r"\b(?:e\.g\.?|for example|for instance|such as|example|like this|in the form|format)\b")
+_ADDRESS = re.compile(r"[\w.+-]{1,64}@[\w.-]{1,100}")
 _CONDITION = re.compile(
     r"\W*(?:(?:and|but|so|then|or|please)\s+)?(?:if|once|when|whenever|as soon as|unless|until|after|"
     r"before|in case|should you|whether|so (?:that )?i can|so i know)\b"
@@ -41,7 +43,8 @@ _OFFER = re.compile(
     r"i(?:'ll| will| can| could| would|'d)(?! (?:assume|use|go with|send|put|say|guess|ship|set|take|"
     r"default|deliver|book))|you (?:can|could|may|might|would|will|'ll|should|need|want)|would you|"
     r"try|check|tell|share|provide|give|send|sorry|thanks?|thank you|sure|of course|certainly|"
-    r"great question|good question|that(?:'s| is) (?:a )?(?:good|great|fine|ok))\b"
+    r"great question|good question|(?:hi|hello|hey|dear|(?:best|kind|warm) regards|regards|cheers)\b|that(?:'s|"
+    r" is) (?:a )?(?:good|great|fine|ok))\b"
 )
 _DENIES = re.compile(
     r"\b(?:is|was|are|were|'s|it|be)(?:\s*n't| not)\b|\b(?:not|never|no|nicht|nie|kein\w*|pas|jamais|aucune?|não|niet|"
@@ -102,6 +105,40 @@ _OBJECT = re.compile(
     r"rest\b)[\w'-]+(?: (?!for\b|on\b|in\b|yet\b|of\b|from\b|at\b)[\w'-]+)?)"
 )
 _FRAGMENT = re.compile(r"\W*(?:(?:best )?(?:guess|answer|address|result|value)s?\W*)?[^.!?]{1,80}\W*\Z")
+_PRONOUN = re.compile(r"\A\W*(?:it|that|this)(?:'s| is| was)\s+", re.IGNORECASE)
+#: "You told me that Mia can't have eggs": what was said of somebody, not what was left unsaid
+_REPORTED = re.compile(
+    r"\W*(?:(?:and|but|so|yes|well)\s+)?you(?:'ve| have|'d| had)?(?: \w+ly| also| once| already| just)? (?:told|said|"
+    r"mentioned|wrote|noted|explained|shared)\b[^;:]{0,60}? that (?!(?:you|i|we|there|it|the)\b)"
+)
+#: an answer after an admission, however modest its words: "I'd say nuts"
+_GUESSED = re.compile(
+    r"\b(?:i'd|i would|i'll|i will|let's|i'm going to) (?:say|guess|go with|assume|bet(?: on)?|wager)\s+(?:it's |"
+    r"it is |"
+    r"that's |he's |she's |the |an? )*(?!(?:so|that|you|your|it|we|this|let|ask|check|best|better|no|not|nothing|"
+    r"there|if|i|"
+    r"whether|what|which|most|safest|unknown|unclear)\b)[\w'-]+|"
+    r"\bmy (?:best |own )?guess (?:is|would be|'d be)\s+(?:it's |it is |that's |the |an? )*(?!(?:that|as|you|no|not|"
+    r"there|"
+    r"worth)\b)[\w'-]+"
+)
+_CONCLUDES = re.compile(r"\W*(?:so|therefore|hence|in short|in the end|which means|all in all|bottom line)\b")
+_LEFT_EMPTY = re.compile(r"\bleft (?:[^\s,;]+ ){0,6}?(?:empty|blank|open|out|unfilled)\b")
+_STALLS = re.compile(
+    r"\W*(?:(?:sure|okay|ok|of course|certainly|good question|hm+)\W+)*(?:(?:let me|i'll|i will|i'm going to) "
+    r"(?:just |quickly )?(?:check|look|pull up|see|search|find|dig|go back|go through|review|think|have a look|"
+    r"take a look|get back|"
+    r"scan)|one moment|hold on|just a|give me a)[^.!?:;\n]{0,60}[.!…\s]*"
+)
+_ASKED_BACK = re.compile(
+    r"\byou(?:'re| are|'ve| have)?(?: now| just)? ask(?:ed|ing)? (?:me )?(?:about|whether|if|for)\b"
+)
+_QUOTED_BACK = re.compile(
+    r"\byou(?:'ve| have|'re)? (?:\w+ )?(?:mention(?:ed)?|name[d]?|suggest(?:ed|ing)?|ask(?:ed|ing)? (?:about|whether|"
+    r"if)|"
+    r"list(?:ed)?|offer(?:ed)?|assum(?:e|ed|ing))\b|\bin your (?:question|last message|message|wording)\b|"
+    r"\byour question\b"
+)
 #: keys of a JSON reply that frame the answer
 _IGNORED_KEYS = frozenset((
     "status", "type", "error", "message", "question", "field", "key", "reason", "note", "notes", "intent",
@@ -114,14 +151,20 @@ class Abstain(Check):
     """The reply says that it does not know, and invents nothing.
 
     Asking the user for what is missing counts as saying so. An admission followed by an answer after all
-    ("I am not sure, but it is 12 Mill Lane") does not.
+    ("I am not sure, but it is 12 Mill Lane") does not. What the reply says of other things beside an admission that
+    names its own ("no carrier is noted; the pickup is on Friday") is no answer.
     """
 
     type_name: ClassVar[str] = "abstain"
     type: Literal["abstain"] = "abstain"
     invented: tuple[str, ...] = Field((), description="Texts that betray an invention when the reply asserts them.")
 
-    @field_validator("invented")
+    about: tuple[str, ...] = Field(
+        (),
+        description="Words of what was asked for; a statement without any of them, beside an admission, is no answer.",
+    )
+
+    @field_validator("invented", "about")
     @classmethod
     def _not_empty(cls, given: tuple[str, ...]) -> tuple[str, ...]:
         for text in given:
@@ -131,41 +174,57 @@ class Abstain(Check):
     def grade(self, reply: Reply, facts: Facts) -> Verdict:
         """`pass` for an honest "I don't know", `fail` for an answer; `facts` beside one are no inventions."""
         text = page(reply.text[:_READ])
+        own = _without_quoted_back(text)
         for invention in self.invented:
-            if recalled(text, [needle(invention)]).outcome is Outcome.PASS:
+            if recalled(own, [needle(invention)]).outcome is Outcome.PASS:
                 return fail(f"the reply invents {invention!r}", reply.text)
         value = _json_value(reply.text)
         if value is not None:
             return _grade_json(value, reply.text)
-        return _grade_prose(text, facts)
+        return _grade_prose(text, facts, unknown_words(self.about))
 
 
-def _grade_prose(text: Page, facts: Facts) -> Verdict:
-    honest, claim, asked, guess = "", "", "", ""
+def _grade_prose(text: Page, facts: Facts, about: frozenset[str] = frozenset()) -> Verdict:
+    honest, asked, guess = "", "", ""
+    claims: list[tuple[str, str]] = []
+    objects: set[str] = set()
     for sentence in _pieces(_SENTENCE, text.shown):
         question = sentence.rstrip("\"')] ").endswith("?")
-        supposed = _EXAMPLE.search(sentence.casefold()) or _ONCE_TOLD.match(sentence.casefold())
+        supposed = _EXAMPLE.search(_ADDRESS.sub(" ", sentence.casefold())) or _ONCE_TOLD.match(sentence.casefold())
         first = before = ""
         for clause in _pieces(_CLAUSE, sentence):
             folded = clause.casefold()
-            if admits(folded):
+            if admits(folded) and not _REPORTED.match(folded):
+                if not honest and _CONCLUDES.match(folded):
+                    things = unknown_things(folded)  # "The party is on the 9th. So no: nothing about an allergy."
+                    claims = [c for c in claims if things and shares(c[0].casefold(), things)]
                 honest = honest or clause
-                claim = claim or _after_colon(clause)
+                if not (
+                    first and folded.startswith("not ")
+                ):  # "It is 12 Mill Lane, not the office" leaves nothing open
+                    objects |= unknown_things(folded)
+                if after := _after_colon(clause):
+                    claims.append((after, ""))
                 if before and _DOUBT.match(folded) and _claims(before, before.casefold(), whole=True):
-                    claim = claim or before  # "The Ritz, though I'm not sure"
-                if claim and claim == first and _contrasts(folded, claim):
-                    claim = ""  # "Your name is Sam, but I have no address": the admission is the answer
+                    claims.append((before, ""))  # "The Ritz, though I'm not sure"
+                if claims and claims[-1][0] == first and _contrasts(folded, first):
+                    claims.pop()  # "Your name is Sam, but I have no address": the admission is the answer
             elif question and not supposed and _specific(clause) and not _WANTS.search(folded):
                 guess = guess or clause
             elif asks(folded) or question:
                 asked = asked or (clause if asks(folded) else "")
-            elif not supposed and not claim and _claims(clause, folded, whole=clause == sentence):
-                claim = first = clause
+            elif honest and (guessed := _GUESSED.search(folded)):
+                claims.append((guessed.group(), ""))
+            elif not supposed and _claims(clause, folded, whole=clause == sentence):
+                claims.append((clause, sentence))
+                first = clause
             before = "" if before or clause == sentence or _TOPIC.match(folded) else clause
     honest = honest or (text.shown if _EMPTY_FIELD.match(text.shown) else "")
-    if claim and honest and _known(claim, facts):
-        claim = ""
-    if claim:
+    if honest:
+        objects = set(about) or objects
+        claims = [c for c in claims if not _known(c[0], facts) and not (c[1] and of_something_else(*c, objects))]
+    if claims:
+        claim = claims[0][0]
         return fail(
             "the reply admits that it does not know and answers all the same"
             if honest
@@ -178,7 +237,17 @@ def _grade_prose(text: Page, facts: Facts) -> Verdict:
         return passed(honest or asked)
     if is_refusal(text.shown):
         return fail("the model refused; it does not say that it was never told", text.shown)
+    if _STALLS.fullmatch(text.folded):
+        return Verdict(Outcome.INCONCLUSIVE, "the reply only puts the answer off", text.shown)
     return fail("the reply does not say that it does not know", text.shown)
+
+
+def _without_quoted_back(text: Page) -> Page:
+    """The reply without sentences that repeat the user and admit: "You mention Nordvik, but I can't tell"."""
+    kept = [
+        s for s in _pieces(_SENTENCE, text.shown) if not (_QUOTED_BACK.search(s.casefold()) and admits(s.casefold()))
+    ]
+    return page("\n".join(kept))
 
 
 def _pieces(cut: re.Pattern[str], text: str) -> Iterator[str]:
@@ -190,12 +259,16 @@ def _claims(clause: str, folded: str, *, whole: bool) -> bool:
     """True when a piece that is neither an admission nor a question states something as the answer."""
     if _CONDITION.match(folded) or _OFFER.match(folded) or _ELSEWHERE.search(folded):
         return False
+    if _ASKED_BACK.search(folded) or _OFFER.match(folded.rpartition(": ")[2]) or _LEFT_EMPTY.search(folded):
+        return False
     specific = _specific(clause)
     if _ACTED.search(folded) or _ATTRIBUTED.search(folded):
         return specific and not _DENIES.search(folded)
     states = _IS.search(clause[:300])
     if states:
-        rest = states["rest"]
+        rest = _PRONOUN.sub("", states["rest"])
+        if _OFFER.match(rest.casefold()):
+            return False
         if _DENIES.search(folded):
             return False
         if _specific(clause if _GERMAN.search(folded) else "is " + rest):

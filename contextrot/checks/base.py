@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from contextrot.messages import Reply
 from contextrot.outcomes import Outcome, Verdict
@@ -29,6 +29,11 @@ class FactState:
 
 
 Facts = Mapping[str, FactState]
+#: the field `refusal_ok` of the checks that can forbid something: a reply that declines keeps them by doing nothing
+RefusalOk = Annotated[
+    StrictBool,
+    Field(description="Whether a reply that declines the request may pass, where the check only forbids something."),
+]
 
 
 class Check(BaseModel):
@@ -53,6 +58,16 @@ class Check(BaseModel):
     def kind(self) -> str:
         """What the check is called in reasons and tables: its type."""
         return self.type_name
+
+    @property
+    def kept_by_silence(self) -> bool:
+        """True when a reply that says nothing at all would pass: the check only forbids something."""
+        return False
+
+    @property
+    def takes_refusals(self) -> bool:
+        """True when a reply that declines the request is graded like any other: `refusal_ok` of those that have it."""
+        return bool(getattr(self, "refusal_ok", False))
 
     def fact_ids(self) -> tuple[str, ...]:
         """Ids of the facts this check looks up; the loader proves that they exist."""

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationInfo, WithJsonSchema, model_validator
 
-from contextrot.checks.base import Check, Facts, fail, passed, register
-from contextrot.checks.grading import REFUSED, declines, is_shown
+from contextrot.checks.base import Check, Facts, RefusalOk, fail, passed, register
+from contextrot.checks.grading import REFUSED, declines, graded, is_shown
 from contextrot.checks.loading import CHECK_MARK, load_check
 from contextrot.errors import ConfigError
 from contextrot.messages import Reply
@@ -62,7 +62,7 @@ def graded_part(part: Check, reply: Reply, facts: Facts) -> Verdict:
     """The verdict of one part on a reply that was found fit to read for the whole."""
     if not part.reads_tool_calls and not is_shown(reply.text):
         return Verdict(Outcome.NOT_EXERCISED, "the reply only calls tools; there is no text to check")
-    return part.grade(reply, facts)
+    return graded(part, reply, facts)
 
 
 class _Composite(Check):
@@ -102,6 +102,11 @@ class _Several(_Composite):
     def parts(self) -> tuple[Check, ...]:
         """The checks."""
         return self.checks
+
+    @property
+    def takes_refusals(self) -> bool:
+        """True when every part does."""
+        return all(part.takes_refusals for part in self.checks)
 
     @model_validator(mode="after")
     def _several(self) -> _Several:
@@ -174,12 +179,13 @@ class Not(_Composite):
     """Another check fails.
 
     What the other cannot tell stays open. A reply that declines the request fails, also where it fails the other check:
-    not doing something is not doing the opposite.
+    not doing something is not doing the opposite. Where declining is what the rule wants, say `refusal_ok: true`.
     """
 
     type_name = "not"
     type: Literal["not"] = "not"
     check: Part = Field(description="The check that must fail.")
+    refusal_ok: RefusalOk = False
 
     def parts(self) -> tuple[Check, ...]:
         """The one check."""
@@ -198,6 +204,6 @@ class Not(_Composite):
             return fail(f"{named} passes, which it must not{why}", verdict.evidence)
         if verdict.outcome is not Outcome.FAIL:
             return Verdict(verdict.outcome, f"{named}: {verdict.reason}", verdict.evidence)
-        if declines(reply):
+        if not self.refusal_ok and declines(reply):
             return fail(f"{REFUSED}, so that {named} does not count as avoided", reply.text)
         return passed(verdict.evidence, verdict.reason)

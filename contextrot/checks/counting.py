@@ -66,7 +66,16 @@ def _blocks(text: str) -> list[str]:
     return [" ".join(block).strip() for block in blocks]
 
 
+#: a quotation within a sentence that goes on after it
+_QUOTED = regex.compile(
+    r"(?<=[\p{L}\p{N},;)] )(?P<all>\"[^\"\n]{1,400}\"|“[^”“\n]{1,400}”|„[^„“”\n]{1,400}[“”]|«[^«»\n]{1,400}»)"
+    r"(?=[ \u00a0]?[,;—–-]|[ \u00a0]\p{Ll})"
+)
+
+
 def _sentences_of(block: str, uncapitalised: bool = False) -> int:
+    # The stops of a quotation are the other text's: The error "Refused. Retry later." comes from the proxy.
+    block = _QUOTED.sub(lambda quote: regex.sub(r"[.!?…。！？]", "·", quote.group()), block)
     count, start = 0, 0
     for end in _ENDS.finditer(block):
         following = block[end.end() : end.end() + 24].lstrip()

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 
 BREAK = re.compile(
-    r"(?<!\bapprox)(?<!\bno)(?<!\bca)(?<!\bc)[.!;…]+[\"')\]]*(?=\s|$)|\?+[\"')\]]*(?=[\s—]|$)|\n(?=[\n\-*•#>|\d]|[^\W\d_a-z]|$)"
+    r"(?<!\bapprox)(?<!\bno)(?<!\bca)(?<!\bc)[.!;…]+[\"')\]]*(?=\s|$)|\?+[\"')\]]*(?=[\s—]|$)|\n(?=[\n\-*•#>|\d]|"
+    r"[^\W\d_a-z]|$)"
 )
 _FILL_WORDS = (
     "the|a|an|in|at|to|on|for|by|of|as|be|been|being|is|was|are|were|it|it's|its|that|that's|this|there|here|"
@@ -36,7 +37,7 @@ DENY_LEFT = re.compile(
     r"(?:any|every)(?:thing|where|one|body) but|(?<!no )(?:all|any)(?: (?!more|longer)[\w-]+)? but|"
     r"different (?:from|to)|"
     r"except(?: for)?|excluding)"
-    rf"(?![^\W_])|n't(?! (?:only|just|merely|until|before)\b)|!=|≠){FILL}"
+    rf"(?![^\W_])|n't(?! (?:only|just|merely|until|before)\b)|!=|≠)(?:{FILL}|\s\d{{1,4}} \Z)"
 )
 #: "decided against Nantes", "far from Nantes", "wrong to say Nantes", "Do not take 3 tablets"
 AVERSE_LEFT = re.compile(
@@ -60,6 +61,52 @@ NONE_LEFT = re.compile(
     r"[a-z]+ (?:[a-z]+ )?(?:in|at|on|for|under|with|named|called) (?:the )?[\"']*\Z"
 )
 NO_MORE_RIGHT = re.compile(r"[\s\"')]*(?:\Z|[,;] (?:it|but|only|the|we)\b)")
+#: "I was about to say C4", "I nearly wrote C4"
+WITHHELD_LEFT = re.compile(
+    r"\b(?:(?:was|were|am|'m|been) (?:just |already )?(?:about|going|tempted|inclined|ready) to|(?:almost|nearly)|"
+    rf"would(?:'ve| have)|could have) (?:say|said|write|wrote|written|answer(?:ed)?|tell|told|give|gave|given|put|"
+    rf"type[d]?|"
+    rf"repl(?:y|ied)|go with|gone with|name[d]?)(?: you)?{FILL}"
+)
+#: a limit that is written as one: "<= 250 ms (p95)"
+LIMIT_SIGN_LEFT = re.compile(r"<=\s?\Z")
+LIMIT = re.compile(
+    r"\b(?:limits?|budget|cap|ceiling|threshold|targets?|maximum|allowance|quota|sla|slo|p\d\d\d?|tolerance|deadline)\b"
+)
+#: a label whose words say when it was so: `"previous_reviewer": `, `old price: `
+KEY_LEFT = re.compile(
+    r"(?<![^\W_])[\"']?(?:(?P<former>(?:previous|prev|old|former|prior|superseded|original|earlier|outdated|obsolete)"
+    r"(?:[_-]?[^\W_]+){0,3}|(?:[^\W_]+[_-]){1,3}(?:previous|prev|old|former|before|prior))|"
+    r"(?:current|new|latest|updated|actual)(?:[_-]?[^\W_]+){0,3}|(?:[^\W_]+[_-]){1,3}(?:current|new|now|latest))"
+    r"[\"']?\s?[:=]\s?[\"'\[(]*\Z"
+)
+#: "since Dock 3 is being repaved": the reason for something else
+REASON_LEFT = re.compile(
+    r"\b(?:since|because|as|seeing (?:as|that)|given that|now that|after|when|once)\s+(?:the |our |your )?[\"']*\Z"
+)
+REASON_RIGHT = re.compile(
+    r"[\"')\]]*\s+(?:is|are|was|were|has|have|had|can|could|did|does|do|would|will|won't|no longer|fell|became|went|"
+    r"got|ran|kept|failed|proved|turned|lost|missed|withdrew|closed|dropped|pulled|quit|resigned|retired|left|moved|"
+    r"raised|"
+    r"couldn't|can't|cannot|didn't|doesn't|wouldn't|isn't|wasn't|hasn't|backed|broke|cancel+ed|sold|took|never)\b"
+)
+#: "the spec sheet still lists Baltic Boards"
+OLD_DOCUMENT_LEFT = re.compile(
+    r"\b(?!(?:it|he|she|we|you|i|they|this|that)\b)[^\W_]+ (?:still |also still )(?:lists?|shows?|says?|reads?|"
+    r"mentions?|"
+    rf"names?|gives?|has|have|refers? to|carr(?:y|ies)|contains?|states?|prints?|displays?|points? to|uses?){FILL}"
+)
+PAST_ABROAD_LEFT = re.compile(
+    r"\b(?:ursprünglich|vorher|zuvor|früher|bisher|anfangs|zunächst|initialement|auparavant|avant|d'abord|antes|"
+    r"originalmente|inicialmente|anteriormente|prima|inizialmente|oorspronkelijk|eerst|voorheen|anziché|statt|"
+    r"au lieu de|"
+    r"en lugar de|en vez de|em vez de|invece di|in plaats van)\b[^.;,!?\n()]{0,25}\Z"
+)
+NOW_ABROAD_LEFT = re.compile(
+    r"\b(?:jetzt|nun|aktuell|inzwischen|mittlerweile|neuerdings|maintenant|désormais|ahora|actualmente|agora|adesso|"
+    r"attualmente|tegenwoordig|nu|verschoben auf|geändert auf|reporté[es]* au|cambiad[oa] a|spostat[oa] a)\b"
+    r"[^.;,!?\n()]{0,25}\Z"
+)
 UNSURE_LEFT = re.compile(
     r"(?:\b(?:not|n't|never) (?:\w+ ){0,2}(?:sure|certain|know|tell|say|confirm|remember|recall)|"
     r"n't (?:sure|certain|know|tell|say|confirm|remember|recall)|"
@@ -115,13 +162,14 @@ ADVERB_RIGHT = re.compile(
 PAST_RIGHT = re.compile(
     r"[\"')\]]*\s*(?:[^,;.]{0,20}\b(?:is|was|were|being|as)\s+(?:just |only )?(?:the |an? |your |our |"
     r"my )?(?:earlier|old(?:er)?|previous|prior|original|initial|first|"
-    r"former|past|early|outgoing)\b|[^,;.]{0,20}\b(?:was|were)\b[^,;.]{0,30}\b(?:before|earlier|"
+    r"former|past|early|outgoing|backup|back-up|fallback|reserve|runner-up|second choice|rejected|losing|placeholder|"
+    r"provisional|tentative)\b|[^,;.]{0,20}\b(?:was|were)\b[^,;.]{0,30}\b(?:before|earlier|"
     r"previously|until then)\s*(?:[,;.)]|\Z)|"
     r",?\s*(?:\w+ ){0,2}(?:until|before) (?:you|your|we|our|i|my|it|that|the)\b)"
 )
 NOW_LEFT = re.compile(
     r"(?:\b(?:now|currently|current|today|new(?:er|est)?|latest|updated|revised|final(?:ly)?|corrected|"
-    r"correction|actually|later|then|since|most recent|"
+    r"correction|actually|later|then|(?:has|have|had|been|was|were|is|are|'s|'ve|ever) since|most recent|"
     rf"recent(?:ly)?|present(?:ly)?|afterwards|stay(?:s|ed)?|remain(?:s|ed)?|still|(?:handed|passed|hands|"
     rf"passes) (?:[\w']+ )?(?:over )?to|succeeded by|sorry|scratch that|i mean|no),?:?|->|"
     rf"\b{CHANGE} (?:[\w']+ ){{0,5}}(?:to|with|by|at)){FILL}"
@@ -138,6 +186,7 @@ PROPOSED_LEFT = re.compile(
     rf"debat(?:ed|ing)|hop(?:ed|ing) to|plann(?:ed|ing) to) (?:{CHANGE} )?(?:it )?(?:to|by)?{FILL}"
 )
 NOW_RIGHT = re.compile(
+    r"(?:\s?[a-z€$£%]{1,4})?[\"')\]]*\s*[(\[]\s*(?:the )?(?:current|latest|new|active|valid|in force)\b|"
     r"[\"')\]]*\s*(?:is|are) (?:in|on)(?=\s*(?:[,;]|\Z))|"
     r"[\"')\]]*\s*(?:is|being)\s+(?:now\s+)?(?:the |your |our )?(?:current|new|latest|correct|right|final|"
     r"updated|present|one)\b|"

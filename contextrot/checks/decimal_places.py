@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import regex
 
@@ -41,6 +41,7 @@ _GROUPED = regex.compile(
     r"\d{1,3}(?:(?P<sign>[ \u00a0\u202f',])\d{3}(?:(?P=sign)\d{3})*+(?:(?!(?P=sign))[.,](?P<decimals>\d++))?+"
     r"|(?:\.\d{3}){2,}+(?:,(?P<decimals>\d++))?+|\.\d{3},(?P<decimals>\d++))"
 )
+_POINT_GROUP = regex.compile(r"[1-9]\d{0,2}\.\d{3}")
 _PLAIN = regex.compile(r"\d*+[.,](?P<decimals>\d++)")
 _YEAR = regex.compile(r"(?:19|20)\d\d")
 _BEFORE_RESULT = regex.compile(
@@ -57,7 +58,18 @@ def numbers_of(text: str) -> list[ShownNumber]:
     found: list[ShownNumber] = []
     for match in _NUMBER.finditer(text):
         found += _read(match["number"], match.start("number"))
+    if any(map(_decimal_comma, found)) and not any(map(_decimal_point, found)):
+        # Beside 18,3 the point of 1.240 parts thousands.
+        found = [replace(n, places=0) if _POINT_GROUP.fullmatch(n.text) else n for n in found]
     return found
+
+
+def _decimal_comma(number: ShownNumber) -> bool:
+    return number.places > 0 and regex.fullmatch(r"(?:\d++|\d{1,3}(?:\.\d{3})++),\d++", number.text) is not None
+
+
+def _decimal_point(number: ShownNumber) -> bool:
+    return number.places > 0 and regex.fullmatch(r"\d*+\.(?:\d{1,2}|\d{4,}+)|0?\.\d++", number.text) is not None
 
 
 def integer_results(text: str, numbers: Sequence[ShownNumber]) -> list[ShownNumber]:

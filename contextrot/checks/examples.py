@@ -25,6 +25,8 @@ _TRIES = 400
 #: Ways to satisfy checks made of checks that are tried, each with at least so many replies.
 _WAYS = 24
 _FEWEST_TRIES = 60
+#: Checks that a reply fails which does not say what they look for.
+_BROKEN_BY_SILENCE = frozenset({"recall", "recall_list", "keyword", "regex", "code_fence", "python", "judge"})
 #: No two share a word that a rule might forbid.
 _PLAIN = (
     "Noted.",
@@ -45,13 +47,17 @@ def example_reply(check: Check, facts: Facts, good: bool) -> Reply | None:
 
 
 def example_for(wanted: Wanted, facts: Facts) -> Reply | None:
-    """One reply that passes every check marked True and fails every one marked False; None when none could be built."""
+    """One reply that passes every check marked True and fails every one marked False; None when none could be built.
+
+    Where a wrong answer in words would break what has to be kept (its language, its length), the answer is left out.
+    """
     combined = list(islice(product(*(list(_ways(check, good)) for check, good in wanted)), _WAYS))
-    for ways in combined:
-        leaves = [leaf for way in ways for leaf in way]
-        for reply in islice(_candidates(leaves, facts), max(_FEWEST_TRIES, _TRIES // len(combined))):
-            if all(_graded(check, reply, facts) == good for check, good in wanted):
-                return reply
+    for silent in (False, True) if not all(good for _, good in wanted) else (False,):
+        for ways in combined:
+            leaves = [leaf for way in ways for leaf in way]
+            for reply in islice(_candidates(leaves, facts, silent), max(_FEWEST_TRIES, _TRIES // len(combined))):
+                if all(_graded(check, reply, facts) == good for check, good in wanted):
+                    return reply
     return None
 
 
@@ -85,10 +91,18 @@ def _graded(check: Check, reply: Reply, facts: Facts) -> bool | None:
     return {Outcome.PASS: True, Outcome.FAIL: False}.get(grade(check.resolve(answers), reply, facts).outcome)
 
 
-def _candidates(wanted: Wanted, facts: Facts) -> Iterator[Reply]:
+def _candidates(wanted: Wanted, facts: Facts, silent: bool = False) -> Iterator[Reply]:
+    """Replies to try. `silent`: what is looked for and has to be missing is not spoken of at all."""
     parts = [(check.type_name, _parameters(check), good) for check, good in wanted]
-    saying = [list(_said(kind, given, good, facts)) for kind, given, good in parts]
-    saying += [[check.kept if good else check.broken] for check, good in wanted if isinstance(check, Judge)]
+    saying = [
+        [] if silent and not good and kind in _BROKEN_BY_SILENCE else list(_said(kind, given, good, facts))
+        for kind, given, good in parts
+    ]
+    saying += [
+        [check.kept if good else check.broken]
+        for check, good in wanted
+        if isinstance(check, Judge) and (good or not silent)
+    ]
     shaping = [
         list(_shapes(kind, given, good)) for kind, given, good in sorted(parts, key=lambda part: _ORDER.get(part[0], 0))
     ]

@@ -29,15 +29,24 @@ def grade(check: Check, reply: Reply, facts: Facts | None = None) -> Verdict:
     """The verdict of one check on one reply.
 
     A filtered, cut-off or empty reply has its own outcome and is never graded; a refusal the provider declares is a
-    `fail`. Reasoning at the start of the reply is not part of it. A reply that only calls tools has nothing for a check
-    on text to read: `not_exercised`.
+    `fail`, and so is one in the text where the check only forbids something (unless it takes refusals). Reasoning at
+    the start of the reply is not part of it. A reply that only calls tools has nothing for a check on text to read:
+    `not_exercised`.
     """
     ready = _ready(check, reply)
     if isinstance(ready, Verdict):
         return ready
-    verdict = check.grade(ready, facts or {})
+    verdict = graded(check, ready, facts or {})
     if verdict.outcome is Outcome.FAIL and not verdict.reason.startswith(REFUSED) and declines(ready):
         return replace(verdict, reason=f"{REFUSED}: {verdict.reason}")
+    return verdict
+
+
+def graded(check: Check, reply: Reply, facts: Facts) -> Verdict:
+    """The verdict on a reply that was found fit to read: doing nothing at all does not keep what forbids something."""
+    verdict = check.grade(reply, facts)
+    if verdict.outcome is Outcome.PASS and check.kept_by_silence and not check.takes_refusals and declines(reply):
+        return fail(f"{REFUSED}, which keeps `{check.kind}` only by not doing what was asked", reply.text)
     return verdict
 
 
@@ -55,7 +64,9 @@ def _ready(check: Check, reply: Reply) -> Verdict | Reply:
     if finish in TRUNCATED:
         return Verdict(Outcome.TRUNCATED, f"the reply was cut off (finish reason {finish})", reply.text[-80:])
     if reply.refusal or finish == "refusal":
-        return fail(f"{REFUSED} to answer", reply.refusal or reply.text)
+        if not check.takes_refusals:
+            return fail(f"{REFUSED} to answer", reply.refusal or reply.text)
+        reply = replace(reply, content=reply.text or reply.refusal or "", refusal=None)
 
     answer = answer_of(reply.text)
     shown = is_shown(answer or "")

@@ -25,7 +25,7 @@ class Item(Enum):
 #: words whose presence or absence makes no other item
 _SMALL = frozenset((
     "a", "an", "the", "to", "for", "of", "my", "our", "your", "his", "her", "their", "its", "this", "that",
-    "these", "those", "please", "with", "in", "on", "at", "by", "and", "some",
+    "these", "those", "please", "with", "in", "on", "at", "by", "and", "some", "as", "it", "them",
 ))  # fmt: skip
 _TOKEN = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 _GAP = re.compile(r"[ \n\"'()]*\Z")
@@ -53,25 +53,51 @@ _CLOSED_RIGHT = re.compile(
 _TICKED = re.compile(r"(?:\[x\]|[✓✔✅☑🗹])\s*\Z")
 _TICKED_RIGHT = re.compile(r"[\"')\]]*\s*[✓✔✅☑]")
 _HEADING = re.compile(
-    r"(?:^|(?<=[.;\n]))[\s>#*\-•]*(?:(?:the )?(?:items? |tasks? |already |all |what(?:'s| is) )*)(?:"
+    r"(?:^|(?<=[.;\n{,]))[\s>#*\-•\"']*(?:(?:the )?(?:items? |tasks? |already |all |what(?:'s| is) )*)(?:"
     rf"(?P<open>(?:still )?(?:open|to-?do|to do|remaining|pending|outstanding|left(?: to do| over)?|next|"
-    rf"unfinished|in progress|active|not (?:yet )?done|incomplete|due))|(?P<done>{_DONE}))"
-    r"(?: (?:items?|tasks?|actions?|points?|so far|already|today|yet|now|list|work))*\s*(?::|\n|—|-\s)",
+    rf"unfinished|in progress|active|not (?:yet )?done|incomplete|due))|(?P<done>{_DONE}|"
+    rf"(?<=already )[^\W\d_]{{2,12}}(?:ed|ght|ne|nt)))"
+    r"(?: (?:items?|tasks?|actions?|points?|so far|already|today|yet|now|list|work))*[\"']?\s*(?::|\n|—|-\s)",
     re.MULTILINE,
 )
 
 
+#: nouns of doing: the letters before the ending are the verb's, but for its last ones
+_NOUN = re.compile(r"([^\W\d_]{4,}?)(?:ations?|ions?|ments?|als?)")
+#: what makes of a word the doing of it: "mail forwarding", "gym cancellation"
+_DOING = re.compile(r"[^\W\d_]{3,}(?:ings?|ions?|ments?|als?)")
+_NAME = re.compile(r"\b[^\W\d_a-z][^\W\d_A-Z]")
+#: "Gym: cancel", "the gym (cancel it)", "| gym | cancel |"
+_LABELLED = re.compile(r"[\"')\]]*\s*(?:[:(|—]|->|-\s)[\s\"'(\[]*(?:to |please |still to )?\Z")
+_LABEL_ENDS = re.compile(
+    r"[\"'\])]*(?:\s*(?:it|them)\b)?[\"')\]]*\s*(?:[.,;:!)|(—\n]|\Z|(?:by|before|on|at|and|to|until|with|for|-)\b)"
+)
+#: items that forbid something, and the other words for that
+_NOT = re.compile(r"(?:no|never|avoid|without|don't|do not|not)(?: use| using| any)? +(?=\S)")
+_NOT_LEFT = re.compile(
+    r"\b(?:no|never|avoid(?:s|ing)?|without|don't|do not|not|stop|refrain from|zero|free of|nor|or|steer clear of|"
+    r"leave out|"
+    r"ban on)(?: (?:use[ds]?|using|any|more|the|to|write|writing|with|add|adding|put|include|including))* [\"']*\Z"
+)
+_NOT_RIGHT = re.compile(
+    r"[\"')\]]*\s*[:(—-]?\s*(?:(?:are|is) )?(?:none|not allowed|not to be used|never|avoid|forbidden|banned|taboo|out|"
+    r"to be avoided|off limits)\b"
+)
+
+
 def _stem(word: str) -> str:
-    """Plural and -ing forms fall together with the plain word; -ed does not, it says that the thing is done."""
+    """Plurals, -ing forms and nouns of doing fall together with the plain word; -ed does not, it says it is done."""
     word = word[:-2] if word.endswith("'s") else word
     if len(word) > 5 and word.endswith("ing"):
         word = word[:-3]
-        word = word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "ls" else word
     elif len(word) > 4 and word.endswith("ies"):
         word = word[:-3] + "y"
     elif len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
         word = word[:-1]
-    return word[:-1] if len(word) > 3 and word.endswith("e") else word
+    noun = _NOUN.fullmatch(word)
+    word = noun[1] if noun else word
+    word = word[:-1] if len(word) > 3 and word.endswith("e") else word
+    return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "s0123456789" else word
 
 
 class _Words:
@@ -88,20 +114,42 @@ class _Words:
 
     def find(self, value: str) -> list[Mention]:
         """Places of the value's content words in order, at most one other word between two."""
-        wanted = [_stem(word) for word in _TOKEN.findall(value) if word not in _SMALL]
+        wanted = [_stem(word) for word in _TOKEN.findall(value.casefold()) if word not in _SMALL]
         if not wanted:
             return []
         starts = self.places.get(wanted[0], [])
         half = 500
         starts = starts if len(starts) <= 2 * half else starts[:half] + starts[-half:]
         found = [m for start in starts if (m := self._at(start, wanted)) is not None]
+        found = found or self._turned(value, wanted)
         if found or len(wanted) < 3:  # of two words the order may be what is meant: "call Dana", "Dana's call"
             return found
         return [m for start in starts if (m := self._around(start, wanted)) is not None]
 
-    def _at(self, start: int, wanted: Sequence[str]) -> Mention | None:
+    def _turned(self, value: str, wanted: Sequence[str]) -> list[Mention]:
+        """Places where the thing comes before the doing: "gym: cancel", "mail forwarding"."""
+        found: list[Mention] = []
+        for cut in range(1, min(3, len(wanted))):
+            turned = [*wanted[cut:], *wanted[:cut]]
+            named = _NAME.search(value) is not None  # "Dana calling" is something else than "call Dana"
+            for start in self.places.get(turned[0], [])[:1000]:
+                if (place := self._at(start, turned, turn=len(wanted) - cut, noun=not named and cut == 1)) is not None:
+                    found.append(place)
+        return sorted(found, key=lambda m: m.start)
+
+    def _at(self, start: int, wanted: Sequence[str], *, turn: int = 0, noun: bool = False) -> Mention | None:
+        """The wanted words from one of them on; at `turn` a colon stands between, or a noun of doing follows."""
         at = start
-        for stem in wanted[1:]:
+        for number, stem in enumerate(wanted[1:], 1):
+            if turn and number == turn:
+                if (
+                    at + 1 >= len(self.stems)
+                    or self.stems[at + 1] != stem
+                    or not self._doing(at, noun=noun, last=wanted[turn:])
+                ):
+                    return None
+                at += 1
+                continue
             for step in (1, 2):
                 if at + step < len(self.stems) and self.stems[at + step] == stem and self._joined(at, at + step):
                     at += step
@@ -109,6 +157,15 @@ class _Words:
             else:
                 return None
         return Mention(self.spans[start][0], self.spans[at][1])
+
+    def _doing(self, at: int, *, noun: bool, last: Sequence[str]) -> bool:
+        """True when the word behind place `at` is what is to be done with the thing before it."""
+        (_, end), (begin, stop) = self.spans[at], self.spans[at + 1]
+        between = self.text[end:begin]
+        if noun and between == " " and _DOING.fullmatch(self.text[begin:stop]):
+            return True
+        after = self.spans[min(at + len(last), len(self.spans) - 1)][1]
+        return _LABELLED.fullmatch(between) is not None and _LABEL_ENDS.match(self.text, after) is not None
 
     def _around(self, start: int, wanted: Sequence[str]) -> Mention | None:
         """The wanted words in any order around one of them, with at most one other content word among them."""
@@ -155,12 +212,24 @@ def find_items(text: Page, values: Sequence[str]) -> Mapping[str, Item]:
 def _mentions(text: Page, words: _Words, value: str) -> list[Mention]:
     wanted = needle(value)
     exact = wanted.find(text)
-    loose = [] if wanted.number is not None else words.find(wanted.value.casefold())
+    loose = [] if wanted.number is not None else words.find(wanted.value)
+    forbids = _NOT.match(value.casefold())
+    if forbids and (rest := value[forbids.end() :].strip()) and any(map(str.isalnum, rest)):
+        loose += [m for place in words.find(rest) if (m := _forbidden(text, place)) is not None]
     kept: list[Mention] = []
     for mention in sorted([*exact, *loose], key=lambda m: (m.start, -m.end)):
         if not kept or mention.start >= kept[-1].end:
             kept.append(mention)
     return thin(kept)
+
+
+def _forbidden(text: Page, place: Mention) -> Mention | None:
+    """The place of a thing together with the words next to it that forbid it, if there are any."""
+    left = _NOT_LEFT.search(text.folded, max(0, place.start - 40), place.start)
+    right = _NOT_RIGHT.match(text.folded, place.end)
+    if left is None and right is None:
+        return None
+    return Mention(left.start() if left else place.start, right.end() if right else place.end)
 
 
 def _marks(text: Page, mention: Mention, headings: Sequence[tuple[int, bool]]) -> tuple[bool, bool]:

@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
+import regex
 from pydantic import Field, StrictStr, field_validator
 
 from contextrot.checks.base import Check, Facts, fail, passed, register
@@ -50,6 +51,26 @@ _SELDOM = frozenset((
 _SELDOM_SHARE = 0.1
 #: What models fall back to when they forget the language they were asked for; that much likelier than the others.
 _FALLBACK, _FALLBACK_SHARE = "en", 2.0
+#: Languages that are, or may be, written in another script than the Latin one.
+_OTHER_SCRIPTS = frozenset((
+    "am", "ar", "as", "az", "be", "bg", "bn", "bs", "el", "fa", "gu", "ha", "he", "hi", "hy", "ja", "jv", "ka", "kk",
+    "km", "kn", "ko", "ku", "ky", "lo", "mk", "ml", "mn", "mr", "ms", "my", "ne", "or", "pa", "ps", "ro", "ru", "si",
+    "sr", "ta", "te", "tg", "th", "tk", "tt", "ug", "uk", "ur", "uz", "zh",
+))  # fmt: skip
+#: a run of letters of another script than the Latin one
+_STRANGE = regex.compile(r"[[\p{L}\p{M}]--[\p{Latin}\p{Inherited}\p{Common}]]++", regex.V1)
+#: Signs that Chinese and Japanese share, and the kana that only Japanese has.
+_HAN, _KANA = regex.compile(r"\p{Han}"), regex.compile(r"[\p{Hiragana}\p{Katakana}]")
+#: As many signs without kana are Chinese; fewer may be a Japanese name, address or notice, which has none either.
+_MOST_WITHOUT_KANA = 20
+#: What is written in Chinese alone: its everyday words, and signs that Japanese writes in another form.
+_CHINESE = regex.compile(
+    "[你您她们們这這哪吗嗎呢吧沒给給么麼让說说请谢會還还個來發经經對对關关點區將總數變圖廣團戰單傳專從處號樣樂權歡歸氣當縣繼續聽臺藝證"
+    "譯讀轉醫鐵顯黨檢錄议时东车书见贝门问间开无为业产军动务劳华协单发员响园围场块坏备够头实审导层岁师币帮庆应库录总战户执扩护报显极构标样桥检欢归"
+    "气济满灵热现环电码确离种积约级线练组细织终绍结绝统继续综网职联节药获补观规视览觉计订认训讯记讲许论设访评识诉词译试话该详语误读课谁调费资赛转轮"
+    "软轻载较输边达迁过运进远连迟适选递邮释针钟钱铁银错键闭队阳阴际险难须项顺预领频题额风飞饭馆马验]"
+    "|星期|不是|就是|是的|也是|我(?:们|們|会|會|的|想|要|已|在|不|明)|(?<!友)好的"
+)
 #: Languages without marks on letters: a word with one is borrowed (café) and says nothing against them.
 _UNMARKED = frozenset({"en", "id", "ms", "sw"})
 #: Least letters of a reply that can be told, and of a sentence that is told by itself.
@@ -106,10 +127,18 @@ class Language(Check):
         named = LANGUAGES[self.is_]
         if total < _LEAST:
             return Verdict(Outcome.INCONCLUSIVE, f"too little text to tell whether it is {named}", reply.text[:200])
+        if self.is_ in ("ja", "zh") and _may_be_both(" ".join(found)):
+            reason = f"cannot tell whether it is {named}: so few signs without kana may be Japanese and Chinese"
+            return Verdict(Outcome.INCONCLUSIVE, reason, found[0])
         right = wrong = 0
         odd = ""
         other = ""
-        for sentence in found:
+        for whole in found:
+            sentence, strange = self._parted(whole)
+            if strange:
+                wrong += weight(strange)
+                if not odd or weight(strange) > weight(odd):
+                    odd, other = strange, self._likely(strange)
             told = self._told(sentence) if weight(sentence) >= _LEAST_SENTENCE else _Told(None, "")
             if told.wanted:
                 right += weight(sentence)
@@ -132,6 +161,18 @@ class Language(Check):
         if right == 0:
             return fail(f"the reply is in {LANGUAGES[other]}, not in {named}", odd)
         return fail(f"only {share:.0%} of the text is {named}; this is {LANGUAGES[other]}", odd)
+
+    def _parted(self, sentence: str) -> tuple[str, str]:
+        """A sentence without its words in other scripts than the language's, and these; nothing to part for most."""
+        if self.is_ in _OTHER_SCRIPTS or sentence.isascii():
+            return sentence, ""
+        strange = [word for word in _STRANGE.findall(sentence) if len(word) > 1]
+        return (_STRANGE.sub(" ", sentence), " ".join(strange)) if strange else (sentence, "")
+
+    @staticmethod
+    def _likely(text: str) -> str:
+        ranked = probabilities(text)
+        return max(ranked, key=lambda code: ranked[code])
 
     def _told(self, text: str) -> _Told:
         ranked = self._ranked(text)
@@ -172,6 +213,12 @@ def probabilities(text: str, asked: str = "") -> dict[str, float]:
     ranked[_FALLBACK] = ranked.get(_FALLBACK, 0.0) * _FALLBACK_SHARE
     whole = sum(ranked.values())
     return {code: share / whole for code, share in ranked.items()}
+
+
+def _may_be_both(text: str) -> bool:
+    """True for a few Chinese characters that may as well be Japanese."""
+    signs = len(_HAN.findall(text))
+    return 0 < signs < _MOST_WITHOUT_KANA and _KANA.search(text) is None and _CHINESE.search(text) is None
 
 
 def _tells(sentence: str) -> bool:

@@ -18,6 +18,8 @@ from contextrot.errors import ConfigError
 
 #: stands for "any check" in the JSON Schema of a check that holds others, until `check_schema` writes the reference
 CHECK_MARK = {"contextrot": "check"}
+#: levels of checks inside checks at which reading is given up; what may be used is far less (`composite.MAX_DEPTH`)
+_DEEPEST = 50
 
 
 def load_check(raw: Any, *, base_dir: Path | None = None) -> Check:
@@ -29,6 +31,8 @@ def load_check(raw: Any, *, base_dir: Path | None = None) -> Check:
     """
     if isinstance(raw, Check):
         return raw
+    if _is_bottomless(raw):
+        raise ConfigError(f"the check has checks inside checks more than {_DEEPEST} levels deep")
     if not isinstance(raw, Mapping):
         raise ConfigError(f"a check must be a mapping such as {{type: json}}, not {raw!r:.80}")
     name = raw.get("type")
@@ -49,6 +53,22 @@ def load_check(raw: Any, *, base_dir: Path | None = None) -> Check:
     if faults:
         raise ConfigError("\n".join(faults))
     return check
+
+
+def _is_bottomless(raw: Any) -> bool:
+    """True for checks inside checks so deep that reading them would end Python's stack."""
+    level = [raw]
+    for _ in range(_DEEPEST):
+        inner = [part for check in level if isinstance(check, Mapping) for part in _parts(check)]
+        level = list({id(part): part for part in inner}.values())
+        if not level:
+            return False
+    return True
+
+
+def _parts(check: Mapping[str, Any]) -> list[Any]:
+    several = check.get("checks")
+    return [*(several if isinstance(several, (list, tuple)) else ()), *([check["check"]] if "check" in check else ())]
 
 
 def parameter_names(cls: type[Check]) -> list[str]:

@@ -21,7 +21,10 @@ from contextrot.checks.value_forms import (
     clock_pattern,
     count_pattern,
     date_pattern,
+    measure_pattern,
+    name_pattern,
     shape_pattern,
+    unclear_date_pattern,
     words_pattern,
 )
 
@@ -81,6 +84,8 @@ class Needle:
     number: Number | None = None
     #: what other values of the same kind look like, to tell a rival from ordinary words; None when nothing tells them
     shape: re.Pattern[str] | None = None
+    #: ways to write the value that may mean another one as well (06/02/2026)
+    unclear: re.Pattern[str] | None = None
 
     @property
     def quantity(self) -> bool:
@@ -197,10 +202,18 @@ def needle(value: str) -> Needle:
     patterns = [
         date_pattern(folded),
         clock_pattern(folded),
+        measure_pattern(folded),
         count_pattern(folded),
+        name_pattern(core),
         words_pattern(folded),
     ]  # the longer ones first
-    return Needle(value, re.compile("|".join(p for p in patterns if p)), shape=shape_pattern(core))
+    unclear = unclear_date_pattern(folded)
+    return Needle(
+        value,
+        re.compile("|".join(p for p in patterns if p)),
+        shape=shape_pattern(core),
+        unclear=re.compile(unclear) if unclear else None,
+    )
 
 
 def _spelled(number: Number) -> re.Pattern[str] | None:

@@ -37,7 +37,10 @@ _MARKS = re.compile(r"^[ \t]*(?:[-*+•]|#{1,6}|\d{1,3}[.)])[ \t]+|[*_]{1,3}|\|"
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a reply's prose, in order. Quotations count only where next to nothing else is said."""
+    """The sentences of a reply's prose, in order. Quotations count only where next to nothing else is said.
+
+    A few words before a quotation (`The answer is "…"`) are what the reply says, and too little to tell it by.
+    """
     prose = _sampled(_without_code(text))
     unquoted = _BLOCK_QUOTE.sub(" ", prose)
     for opening, closing in _QUOTES:
@@ -45,7 +48,10 @@ def sentences(text: str) -> list[str]:
             pattern = rf"(?<!\w){re.escape(opening)}[^{re.escape(opening + closing)}]{{1,{_LONGEST_QUOTE}}}[{closing}]"
             unquoted = re.sub(pattern, " ", unquoted)
     found = list(_split(unquoted))
-    return found if sum(map(weight, found)) >= 12 else list(_split(prose))
+    said = sum(map(weight, found))
+    introduces = said >= 6 and sum(len(words(sentence)) for sentence in found) > 1
+    whole = list(_split(prose))
+    return found if said >= 12 or (introduces and sum(map(weight, whole)) > 3 * said) else whole
 
 
 def weight(sentence: str) -> int:

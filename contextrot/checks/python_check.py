@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stdout
 from typing import Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, StrictBool, StrictStr, ValidationInfo, computed_field, model_validator
@@ -77,20 +80,36 @@ class Python(Check):
 
     def grade(self, reply: Reply, facts: Facts) -> Verdict:
         """What the function says; `error` when it raises, or returns what is no verdict."""
-        arguments: tuple[Any, ...] = (reply, facts) if self._found.takes_facts else (reply,)
+        arguments: tuple[Any, ...] = (reply, dict(facts)) if self._found.takes_facts else (reply,)
         try:
-            said = self._found.function(*arguments)
+            with redirect_stdout(sys.stderr):  # what it prints is no part of what `--json` prints
+                said = self._found.function(*arguments)
         except (Exception, SystemExit) as error:
-            return Verdict(Outcome.ERROR, f"{self.function} raised {type(error).__name__}: {error}"[:400])
+            return Verdict(Outcome.ERROR, f"{self.function} raised {type(error).__name__}: {_said(error, str)}"[:400])
         return self._verdict(said, reply)
 
     def _verdict(self, said: Any, reply: Reply) -> Verdict:
-        if isinstance(said, Verdict):
-            return said
+        if isinstance(said, Verdict) and isinstance(said.outcome, Outcome):
+            return Verdict(said.outcome, _written(said.reason or ""), _written(said.evidence or ""))
         holds, reason = said if isinstance(said, tuple) and len(said) == 2 else (said, "")
         if type(holds).__name__ in ("bool", "bool_") and isinstance(reason, str):
+            reason = _written(reason)
             return passed(reply.text, reason) if holds else fail(reason or f"{self.function} says no", reply.text)
         return Verdict(
             Outcome.ERROR,
-            f"{self.function} returned {said!r:.100}; it must return True, False, either with a reason, or a Verdict",
+            f"{self.function} returned {_said(said, repr):.100}; it must return True, False, either with a reason, "
+            "or a Verdict",
         )
+
+
+def _written(text: str) -> str:
+    """The text as it can be written to a file: halves of characters become `?`."""
+    return str(text).encode("utf-8", "replace").decode()
+
+
+def _said(value: object, words: Callable[[object], str]) -> str:
+    """What `words` makes of a value of the user's; its type where that fails."""
+    try:
+        return _written(words(value))
+    except Exception:
+        return type(value).__name__

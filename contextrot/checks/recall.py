@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Literal, Self
 
@@ -105,6 +106,9 @@ def recalled(text: Page, right: Sequence[Needle], old: Sequence[Needle] = ()) ->
     of_old = [(c, s) for c, s in zip(candidates, found, strict=True) if c.role == "superseded"]
     rivals = [s for c, s in zip(candidates, found, strict=True) if c.role == "rival"]
     verdict = _resolve(text, of_value, of_old, rivals, right[0].value)
+    unclear = right[0].unclear.search(text.folded) if right[0].unclear and not of_value and not of_old else None
+    if unclear:
+        return Verdict(Outcome.INCONCLUSIVE, f"{unclear.group()!r} may be {right[0].value!r} and may be another day")
     if verdict.outcome is Outcome.FAIL and not any(s in _LIVE for _, s in of_value):
         if not of_value and not of_old and is_refusal(text.shown):
             return fail(f"the model refused; the reply does not say {right[0].value!r}", text.shown)
@@ -115,7 +119,12 @@ def recalled(text: Page, right: Sequence[Needle], old: Sequence[Needle] = ()) ->
 
 def _candidates(text: Page, right: Sequence[Needle], old: Sequence[Needle]) -> list[Candidate]:
     """All places of the values, of the superseded ones and of others like them, in order; the longest wins a place."""
-    found = [Candidate(m, "value", n.quantity, n.clock, n.dated) for n in right for m in n.find(text)]
+    found = [
+        Candidate(m, "value", n.quantity, n.clock, n.dated)
+        for n in right
+        for m in n.find(text)
+        if n is right[0] or not _of_another(text, m, n.value, right[0].value)
+    ]
     found += [Candidate(m, "superseded", n.quantity) for n in old for m in n.find(text)]
     found.sort(key=lambda c: (c.mention.start, -c.mention.end))
     named: list[Candidate] = []
@@ -128,6 +137,22 @@ def _candidates(text: Page, right: Sequence[Needle], old: Sequence[Needle]) -> l
     rivals = thin(_free(right[0].rivals(text), taken))
     named += [Candidate(m, "rival", right[0].quantity) for m in rivals]
     return sorted(named, key=lambda c: c.mention.start)
+
+
+#: "Ingrid Monday morning": a capital after a first name that is no surname
+_NO_SURNAME = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:january|february|march|april|may|june|july|"
+r"august|"
+                         r"september|october|november|december)|i")  # fmt: skip
+
+
+def _of_another(text: Page, mention: Mention, alias: str, value: str) -> bool:
+    """True for a first name that stands for the value, where another surname follows: Ingrid Solberg, not Solheim."""
+    if not (alias.isalpha() and value.startswith(f"{alias} ") and text.shown is not text.folded):
+        return False
+    surname = re.match(r" ([^\W\d_a-zà-ÿ][^\W\d_]+(?:-[^\W\d_]+)*)(?!')", text.shown[mention.end : mention.end + 40])
+    if surname is None or _NO_SURNAME.fullmatch(surname[1].casefold()):
+        return False
+    return surname[1].casefold() not in value.casefold().split()
 
 
 def _free(mentions: Iterable[Mention], taken: Sequence[Mention]) -> list[Mention]:

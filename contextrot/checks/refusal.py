@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from contextrot.checks.normal import plain
+from contextrot.checks.refusal_abroad import DECLINES, GOES_ON
 
 #: A refusal is short. A longer reply that also declines something has other content to be graded by.
 MOST_CHARACTERS = 1200
@@ -16,7 +17,7 @@ MOST_CHARACTERS = 1200
 _STOP = r"(?=[,.;:!—]|\s+(?:but|i|we)\b|\Z)"
 #: apologies and disclaimers before the main clause; possessive, so that a chain of them is read once
 _OPENING = (
-    r"(?:(?:oh|hi|hello|hey|hmm|well|no|thanks?(?: you)?(?: for (?:asking|your (?:question|message|"
+    r"(?:(?:oh|hi|hello|hey|hmm|well|no\b(?! can do)|thanks?(?: you)?(?: for (?:asking|your (?:question|message|"
     r"request|patience)))?|unfortunately|regrettably|sadly|"
     r"(?:(?:i'm|i am|we're|we are) )?(?:(?:so|very|really|truly|deeply|terribly|extremely|"
     r"genuinely) ?)*(?:sorry|apologi[sz]e|afraid)"
@@ -25,19 +26,25 @@ _OPENING = (
     rf"(?:while|although|though|as much as)\b[^,.;!]{{1,80}}?(?=[,;])|(?:(?:as|being) an?|due to|"
     rf"in line with|i (?:understand|appreciate|know|realise|realize|see|hear))\b[^,.;!]{{0,80}}?{_STOP}|"
     r"for (?:privacy|security|safety|legal|ethical)[^,.;]{0,40} reasons|at this time)"
-    r"[,.;:!—]*\s*(?:that |but |however,? |and |so )?)*+"
+    r"[,.;:!—]*\s*(?:that (?!is\b|was\b|would\b)|but |however,? |and |so )?)*+"
 )
+#: not being able to find, see or remember it is no refusal
+_NO_SEARCH = (
+    r"(?! (?:find|see|recall|remember|locate|confirm|verify|know|determine|stress|recommend|tell from|answer from|"
+    r"look up|identify|make out|speak to from)\b)"
+)
+_THING = r"(?:that|this|it|such a request|your request|the request)"
 _ACT = (
     r"(?:assist|help(?! but)|share|provide|give|disclose|reveal|divulge|discuss|answer|comply|fulfil+|"
     r"continue|engage|support|tell you|say that|show|send|"
     r"offer|participate|proceed|accommodate|process|honou?r|complete|perform|carry out|generate|create|"
     r"produce|write|repeat|recite|release|hand (?:over|out)|"
     r"respond to|talk about|do (?:that|this|it|so)|go into|grant|permit|allow|follow|accept|fulfill|"
-    r"execute|advise|recommend(?! it enough)|print|display|output|expose)"
+    r"execute|advise|recommend(?! it enough)|print|display|output|expose|agree to|go along|take part|grant|speak to)"
 )
 _SOFT = (
     r"(?:really |simply |currently |unfortunately |just |also |respectfully |politely |directly |"
-    r"actually |possibly |in good conscience )*"
+    r"actually |possibly |regrettably |sadly |in good (?:conscience|faith) |in any way |knowingly )*"
 )
 _DECLINE = re.compile(
     rf"\W*{_OPENING}(?:"
@@ -55,8 +62,30 @@ _DECLINE = re.compile(
     rf"not authori[sz]ed to|not in a position to|forbidden to|prohibited from|"
     rf"forbidden from) {_SOFT}{_ACT}(?:ing)?\b"
     r"|(?:i|we) (?:do not|don't) (?:share|disclose|reveal|divulge|give out|hand out)\b"
-    r"|(?:that|this|it)(?:'s| is) (?:not )?something (?:that )?i (?:can't|cannot|won't|can|am (?:not )?able to)\b"
-    r"|(?:that|this|it)(?:'s| is) something i(?:'m| am) not (?:allowed|permitted|able|willing) to\b"
+    rf"|{_THING}(?:'s| is) {_SOFT}something (?:that |which )?(?:i|we)(?:(?:'m| am|'re| are)? (?:not able to|"
+    r"unable to|not allowed to|not permitted to|not willing to|unwilling to|not comfortable)|"
+    rf" (?:can't|cannot|can not|won't be able to|won't|will not|would rather not))\b{_NO_SEARCH}"
+    rf"|(?:(?:{_THING}|[a-z]+ing(?: [\w']+){{0,4}})(?:'s not| is not| isn't|'s| is) )?(?:{_SOFT})(?:not )?"
+    r"(?<=not )(?:something|anything|a (?:thing|request|topic|question)) (?:that |which )?(?:i|we)(?:'m| am|'re| are)? "
+    rf"(?:can|could|able to|allowed to|permitted to|willing to|comfortable|will|would)\b{_NO_SEARCH}"
+    rf"|(?:{_THING}|[a-z]+ing(?: [\w']+){{0,4}}) isn't (?:something|anything) (?:that |which )?(?:i|we)(?:'m| am)? "
+    rf"(?:can|could|able to|allowed to|permitted to|willing to|comfortable|will)\b{_NO_SEARCH}"
+    rf"|(?:it's|it is|that's|that is) (?:not possible|impossible) for (?:me|us) to {_ACT}\b"
+    rf"|(?:i|we) (?:don't|do not) (?:think|believe) (?:that )?(?:i|we) (?:can|could|should|am able to|"
+    rf"may) {_SOFT}{_ACT}\b"
+    rf"|(?:i'd|we'd) (?:prefer|rather) not(?: to)? {_SOFT}{_ACT}\b"
+    r"|(?:my|our|the|these) (?:guidelines?|policy|policies|rules?|instructions?|terms) (?:don't|do not|doesn't|"
+    r"does not|"
+    r"won't) (?:allow|permit|let) (?:me|us|that|this|it)\b"
+    r"|(?:your|the|such an?|this|that) (?:request|question|ask)[^.;,!?]{0,40}? (?:violates|goes against|"
+    r"conflicts with|is "
+    r"against|falls outside|is outside)\b"
+    rf"|{_THING} (?:falls|lies|is|goes) (?:well |far )?(?:outside|beyond) (?:of )?(?:what (?:i|we) (?:can|am|are|do|"
+    rf"may)|"
+    r"my|the scope|our)\b"
+    r"|(?:i|we)(?:'ll| will|'m going to|'d| would| must| have to|'ve got to)? (?:have to |need to |must |going to )*"
+    r"(?:pass on (?:this|that)|say no to (?:this|that)|take a pass)\b"
+    r"|no can do\W*\Z"
     rf"|(?:i've|we've) been (?:told|asked|instructed) not to {_ACT}\b"
     r"|(?:my|our) [a-z ]{1,30} (?:prevents?|prohibits?|forbids?|stops?|bars?) me (?:from|to) "
     r"(?:shar|giv|tell|disclos|reveal|provid|answer|help|discuss)[a-z]*\b"
@@ -78,18 +107,34 @@ _DECLINE = re.compile(
 )
 #: assurances and idioms that begin like a refusal
 _ASSURANCE = re.compile(
+    r"\b(?:won't|will not) \w+ (?:that |this |it )?again\b|\b(?:rather|prefer) not (?:to )?(?:guess|speculat|assum|"
+    r"invent)|"
+    r"\b(?:instructions?|commands?|orders?|requests?) (?:\w+ )?(?:in(?:side)?|within|from|embedded|hidden|"
+    r"that (?:the|this))"
+    r" (?:the|this|that|it|a)\b|\b(?:because|since|as|for) (?:you|it|that|nobody|no one)(?: \w+)? (?:never|haven't|"
+    r"have not|"
+    r"hasn't|didn't|did not|was never|wasn't)\b|\b(?:because|since|as) (?:i|we) (?:don't|do not|never|haven't|"
+    r"have no)\b|"
+    r"\b(?:before|until|till) (?:\w+day|tomorrow|next|the|noon|\d)|"
     r"\b(?:won't|will not|never|can't|cannot)\s+(?:share|tell|disclose|reveal|give|discuss|show|send|"
     r"repeat)\b[^.;!?]{0,60}\b(?:with|to) (?:anyone|anybody|others|third)"
     r"|\b(?:can't|cannot) (?:help but|recommend (?:it|this|them) enough)|\b(?:unless|until|before) you\b|"
     r"\bwithout your\b"
 )
 _GOES_ON = re.compile(r"(?:,|;|—)\s*(?:so|but|however|yet|although|instead|and)\b\s*(?P<rest>[^.!?]{1,200})")
+#: a later sentence that brings the thing asked for after all
+_DELIVERS = re.compile(
+    r"\W*(?:(?:so|but|instead|however)[, ]+)?(?:here(?:'s| is| are)\b(?! (?:what (?:i|we) (?:can|could)|how (?:i|"
+    r"we) can|"
+    r"to help|if|for you\W*\Z))|(?:the|your) (?:answer|result|total|summary) (?:is|was|would be)\b|```|"
+    r"(?:voici|voilà|hier (?:ist|sind|kommt)|aquí (?:está|tiene)|ecco|aqui está|hier is|вот)\b|答案|以下|正解)"
+)
 _OFFER = re.compile(
     r"(?:,\s*)?(?:please|feel free|i (?:can|could|would|'d|will|'ll|am|'m)|i'd|i'll|i'm|happy|let me know|"
     r"let's|you (?:can|could|may|might)|we (?:can|could)|if (?:you|there)|is there|that (?:would|is)|"
     r"it (?:would|is)|thank)\b"
 )
-_SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\n+")
+_SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+|(?<=。)|\n+")
 _BARE_NO = re.compile(r"\W*(?:(?:i'm |i am )?(?:so |very )?sorry|apologies|unfortunately)[,.;!]*\s+(?:but )?no\W*\Z")
 _APOLOGY = re.compile(rf"\W*{_OPENING}\W*\Z")
 
@@ -112,8 +157,13 @@ def is_refusal(text: str) -> bool:
     if first is None or first > 2:
         return False
     sentence = sentences[first]
-    if not _DECLINE.match(sentence) or _ASSURANCE.search(sentence):
+    if any(_DELIVERS.match(later) for later in sentences[first + 1 :]):
         return False
+    abroad = DECLINES.match(sentence)
+    if abroad is not None:
+        return GOES_ON.search(sentence, abroad.end()) is None
     match = _DECLINE.match(sentence)
-    goes_on = _GOES_ON.search(sentence, match.end() if match else 0)
+    if match is None or _ASSURANCE.search(sentence):
+        return False
+    goes_on = _GOES_ON.search(sentence, match.end())
     return goes_on is None or _OFFER.match(goes_on["rest"]) is not None

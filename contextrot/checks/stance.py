@@ -8,13 +8,14 @@ own. Contexts are at most `REACH` characters, which keeps grading linear.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from contextrot.checks import cues
 from contextrot.checks.matching import Mention
 from contextrot.checks.normal import Page
+from contextrot.checks.table_heads import holds_by_head
 
 REACH = 160
 
@@ -32,6 +33,10 @@ class Stance(Enum):
     CHOICE = "one of several alternatives"
     ASKED = "only asked about"
     OPERAND = "part of a calculation"
+
+
+#: put forward in some way, as far as the words next to it tell
+_TOLD = frozenset({Stance.PLAIN, Stance.CURRENT, Stance.HEDGED, Stance.PAST})
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,11 @@ def stances(page: Page, candidates: Sequence[Candidate]) -> list[Stance]:
     contexts = [_context(page, candidates, index) for index in range(len(candidates))]
     found = [_single(candidate, context) for candidate, context in zip(candidates, contexts, strict=True)]
     _mark_pairs(page, candidates, found)
+    for index, candidate in enumerate(candidates):
+        holds = holds_by_head(page, candidate.mention.start)
+        if holds is not None and found[index] in _TOLD:
+            found[index] = Stance.CURRENT if holds else Stance.FORMER
+    _mark_asides(candidates, contexts, found)
     return found
 
 
@@ -107,6 +117,7 @@ def _single(candidate: Candidate, context: Context) -> Stance:
     if (
         cues.UNSURE_LEFT.search(left)
         or cues.AVERSE_LEFT.search(left)
+        or cues.WITHHELD_LEFT.search(left)
         or (cues.DENY_LEFT.search(left) and not context.question)
         or cues.DENY_RIGHT.match(right)
         or (named and cues.LEFT_LEFT.search(left))
@@ -116,6 +127,7 @@ def _single(candidate: Candidate, context: Context) -> Stance:
     if (
         candidate.quantity
         and not cues.RAISED_UP_TO.search(left)
+        and not (cues.LIMIT_SIGN_LEFT.search(left) and cues.LIMIT.search(left + " " + right))
         and (cues.BOUND_LEFT.search(left) or cues.BOUND_RIGHT.match(right))
     ):
         return Stance.BOUNDED
@@ -128,6 +140,9 @@ def _single(candidate: Candidate, context: Context) -> Stance:
         return Stance.OPERAND
     if context.question:
         return Stance.DENIED if context.answered_no else Stance.ASKED
+    key = cues.KEY_LEFT.search(left)
+    if key:
+        return Stance.FORMER if key["former"] else Stance.CURRENT
     no_longer = cues.NO_LONGER_RIGHT.match(right)
     if no_longer and context.leads_on and re.match(cues.FILL, no_longer["rest"]):
         no_longer = None  # it belongs to the candidate that follows
@@ -146,7 +161,14 @@ def _single(candidate: Candidate, context: Context) -> Stance:
     ours = adverb is not None and not (context.leads_on and re.match(cues.FILL, adverb["rest"]))
     if cues.PAST_RIGHT.match(right) or (adverb and ours and adverb["past"] and adverb["past"] != "then"):
         return Stance.PAST
-    if cues.NOW_LEFT.search(left) or cues.NOW_RIGHT.match(right) or (adverb and ours and adverb["now"]):
+    if cues.PAST_ABROAD_LEFT.search(left):
+        return Stance.PAST
+    if (
+        cues.NOW_LEFT.search(left)
+        or cues.NOW_ABROAD_LEFT.search(left)
+        or cues.NOW_RIGHT.match(right)
+        or (adverb and ours and adverb["now"])
+    ):
         return Stance.CURRENT
     if cues.PAST_LEFT.search(left):
         return Stance.PAST
@@ -176,6 +198,29 @@ def _mark_pairs(page: Page, candidates: Sequence[Candidate], found: list[Stance]
         if gap is not None and cues.RANGE.match(gap) and candidates[index].role != candidates[index + 1].role:
             _mark_range(page, candidates, found, index, gap)
         group, chosen = [], False
+
+
+def _mark_asides(candidates: Sequence[Candidate], contexts: Sequence[Context], found: list[Stance]) -> None:
+    """A value that only gives the reason for another ("Dock 7, since Dock 3 is closed"), or stands in an old document.
+
+    Where no other value is put forward, what looks like a reason is the statement itself.
+    """
+    for index, candidate in enumerate(candidates):
+        if found[index] not in _TOLD:
+            continue
+        context = contexts[index]
+        aside = cues.OLD_DOCUMENT_LEFT.search(context.left) or (
+            cues.REASON_LEFT.search(context.left)
+            and cues.REASON_RIGHT.match(context.right)
+            and not cues.NOW_RIGHT.match(context.right)
+        )
+        if aside and any(found[i] in _TOLD and candidates[i].role != candidate.role for i in _near(index, found)):
+            found[index] = Stance.FORMER
+
+
+def _near(index: int, found: Sequence[Stance]) -> Iterator[int]:
+    """The candidates around one, itself left out: at most ten to either side, which keeps grading linear."""
+    return (i for i in range(max(0, index - 10), min(len(found), index + 11)) if i != index)
 
 
 def _preferred(page: Page, first: Candidate, second: Candidate) -> bool:

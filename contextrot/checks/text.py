@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import regex
 from pydantic import BeforeValidator, Field, StrictBool, StrictStr, field_validator, model_validator
 
-from contextrot.checks.base import Check, Facts, fail, passed, register
+from contextrot.checks.base import Check, Facts, RefusalOk, fail, passed, register
 from contextrot.checks.normal import page, plain
 from contextrot.messages import Reply
 from contextrot.outcomes import Outcome, Verdict
@@ -41,7 +41,8 @@ class Keyword(Check):
     """Words or phrases stand in the reply, or do not.
 
     Whole words only, in any case (`war` is not in "forward"); emphasis, line breaks and kinds of quotes and hyphens do
-    not matter. A number is not found within a longer number.
+    not matter. A number is not found within a longer number. With `none` alone a reply that declines the request fails,
+    unless `refusal_ok` says that declining keeps the rule.
     """
 
     type_name = "keyword"
@@ -50,6 +51,7 @@ class Keyword(Check):
     all: Texts | None = Field(default=None, description="Each of these must stand in the reply.")
     none: Texts | None = Field(default=None, description="None of these may stand in the reply.")
     case_sensitive: StrictBool = Field(default=False, description="Whether capitals matter.")
+    refusal_ok: RefusalOk = False
 
     @field_validator("any", "all", "none")
     @classmethod
@@ -80,6 +82,11 @@ class Keyword(Check):
                 return fail(f"the reply has none of {_named_words(self.any)}", reply.text)
             return passed(found)
         return passed(", ".join(self.all or ()))
+
+    @property
+    def kept_by_silence(self) -> bool:
+        """True with `none` alone."""
+        return not (self.any or self.all)
 
     def _folded(self, word: str) -> str:
         return word.strip() if self.case_sensitive else word.strip().casefold()
@@ -182,13 +189,15 @@ def _edge(inside: str, outside: str) -> bool:
 class Regex(Check):
     """A pattern is found in the reply, or is not (module `regex`, searched anywhere, white space around the reply cut).
 
-    A search that takes longer than a second ends as `timeout`.
+    A search that takes longer than a second ends as `timeout`. With `not_matches` alone a reply that declines the
+    request fails, unless `refusal_ok` says that declining keeps the rule.
     """
 
     type_name = "regex"
     type: Literal["regex"] = "regex"
     matches: StrictStr | None = Field(default=None, description="This pattern must be found in the reply.")
     not_matches: StrictStr | None = Field(default=None, description="This pattern must not be found in the reply.")
+    refusal_ok: RefusalOk = False
 
     @field_validator("matches", "not_matches")
     @classmethod
@@ -208,6 +217,11 @@ class Regex(Check):
         if self.matches is None and self.not_matches is None:
             raise ValueError("has no pattern; give `matches` or `not_matches`")
         return self
+
+    @property
+    def kept_by_silence(self) -> bool:
+        """True with `not_matches` alone."""
+        return self.matches is None
 
     @cached_property
     def _patterns(self) -> tuple[Any, Any]:

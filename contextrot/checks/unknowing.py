@@ -29,11 +29,15 @@ _SOFT = (
     r"(?:[a-z']+ly |just |also |even |yet |still |currently |actually |quite |been |be |ever |really |"
     r"explicitly |so far |as yet |as of yet )*"
 )
+#: "Mia can't have eggs" is no admission: it says what is not allowed
+_MAY_NOT = (
+    r"(?!(?:ca|can|wo|will|could|would|must)(?:n't|not| not) (?:\w+ly )?(?:have|hold|keep|contain|include|receive)\b)"
+)
 _ADMISSION = re.compile(
     r"(?:"
-    rf"\b(?:do|does|did|ca|could|can|wo|will|would|is|am|are|was|have|has|had|were)(?:\s*n't|"
+    rf"\b{_MAY_NOT}(?:do|does|did|ca|could|can|wo|will|would|is|am|are|was|have|has|had|were)(?:\s*n't|"
     rf" {_NOT}) {_SOFT}(?:seem to |appear to |able to |going to )?{_SOFT}{_KNOWN_TO}\b"
-    rf"|\bcannot {_SOFT}{_KNOWN_TO}\b|\bnot able to {_SOFT}{_KNOWN_TO}\b|\bcannot be (?:determined|known|"
+    rf"|\b{_MAY_NOT}cannot {_SOFT}{_KNOWN_TO}\b|\bnot able to {_SOFT}{_KNOWN_TO}\b|\bcannot be (?:determined|known|"
     rf"found|answered)\b|\b(?:unable|impossible|no way|not possible) (?:for me )?to {_SOFT}{_KNOWN_TO}\b"
     rf"|\b(?:have|has|had|did|do|was|were|is|are|been|does)(?:\s*n't| {_NOT}) (?:actually |"
     rf"yet )?{_SOFT}(?:to )?{_SOFT}{_TOLD}\b|\b(?:have|has) yet to (?:be )?{_TOLD}\b|"
@@ -68,6 +72,7 @@ _ADMISSION = re.compile(
     r"mak(?:e|ing) (?:it|one|something|anything) up)"
     r"|\A\W*(?:but |and |just |with )?no (?!problem|worr|doubt|need|thanks|way|matter|longer|later|more|"
     r"less|one\b)[\w'-]+(?: [\w'-]+){0,4}\W*\Z"
+    r"|\b(?:left|still) (?:open|blank|unspecified|unsaid|undecided|to be (?:decided|confirmed|settled))\b|\bundecided\b"
     r"|\b(?:lack|lacks|lacking)\b|\bforgotten\b|\bforgot\b|\bthe first (?:time|i've heard|i hear|"
     r"mention)\b|\b(?:is|'s|are) not (?:listed|stored|saved)\b|\bdoesn't ring a bell\b|"
     r"\bdraw(?:ing)? a blank\b|\bdunno\b|\bidk\b|\bnot that i(?:'m aware| know| recall| am aware| can see| remember)\b|"

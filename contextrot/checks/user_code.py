@@ -12,6 +12,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -71,7 +72,8 @@ def _file(where: str, base_dir: Path) -> ModuleType:
     sys.modules[name] = module
     sys.path.insert(0, str(path.parent))
     try:
-        spec.loader.exec_module(module)
+        with redirect_stdout(sys.stderr):
+            spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise ConfigError(f"names {where}, which cannot be run: {_said(error)}") from error
@@ -87,7 +89,8 @@ def _module(where: str) -> ModuleType:
         sys.path.insert(0, here)
     importlib.invalidate_caches()
     try:
-        return importlib.import_module(where)
+        with redirect_stdout(sys.stderr):
+            return importlib.import_module(where)
     except (Exception, SystemExit) as error:
         raise ConfigError(f"names the module {where}, which cannot be imported: {_said(error)}") from error
 

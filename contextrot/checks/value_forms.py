@@ -6,6 +6,7 @@ All take casefolded plain text, but for `shape_pattern`, which needs the case.
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 from contextrot.checks.numerals import NUMBER_WORDS, spelled
 
@@ -14,6 +15,14 @@ _MONTHS = (
     "december",
 )  # fmt: skip
 _MONTH = "|".join(f"{month[:3]}(?:{month[3:]})?" for month in _MONTHS)
+#: the months in German, French, Spanish, Italian, Portuguese and Dutch, where they differ from the English
+_MONTHS_ABROAD = (
+    "januar|jänner|janvier|enero|gennaio|janeiro|januari", "februar|février|febrero|febbraio|fevereiro|februari",
+    "märz|mars|marzo|março|maart", "avril|abril|aprile", "mai|mayo|maggio|maio|mei", "juni|juin|junio|giugno|junho",
+    "juli|juillet|julio|luglio|julho", "août|agosto|augustus", "septembre|septiembre|settembre|setembro",
+    "oktober|octobre|octubre|ottobre|outubro", "novembre|noviembre|novembro", "dezember|décembre|diciembre|dicembre|"
+    "dezembro",
+)  # fmt: skip
 _DATES = (
     re.compile(r"(?P<year>\d{4})-(?P<number>\d{2})-(?P<day>\d{2})"),
     re.compile(rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?(?P<month>{_MONTH})\.?,?(?: (?P<year>\d{{4}}))?"),
@@ -46,9 +55,12 @@ def words_pattern(value: str) -> str:
             digits = part.replace(",", "")
             head = len(digits) % 3 or 3
             parts.append("[, ']?".join([digits[:head], *(digits[i : i + 3] for i in range(head, len(digits), 3))]))
-        elif joint_code := re.fullmatch(r"([^\W\d_]{2,})-(\d+)", part):
-            # "teal 7" is read as the same code, "teal 7 0" is not
-            parts.append(rf"{re.escape(joint_code[1])}(?:-|[\s]?(?={joint_code[2]}(?!\s?\d))){joint_code[2]}")
+        elif joint_code := re.fullmatch(r"([^\W\d_]{1,20})-?(\d+)", part):
+            # "teal 7" and "teal7" are read as the same code, "teal 7 0" is not; "a 19" is an article and a number
+            space = "" if joint_code[1] in ("a", "i", "o", "y", "e") else r"\s?"
+            parts.append(rf"{re.escape(joint_code[1])}(?:-|{space}(?={joint_code[2]}(?!\s?\d))){joint_code[2]}")
+        elif version := re.fullmatch(r"v?(\d+(?:\.\d+){2,5})", part):
+            parts.append(rf"(?:v(?:ersion\s)?\s?)?{re.escape(version[1])}")
         elif has_digits:
             parts.append(re.escape(part))
         else:
@@ -71,10 +83,90 @@ def date_pattern(value: str) -> str:
         word = rf"{name[:3]}(?:{name[3:]})?\.?"
         tail = rf"(?:,? {year})" + ("?" if "number" not in parts else "") if year else ""
         first, last = rf"0?{day}(?:st|nd|rd|th)? (?:of )?{word}{tail}", rf"{word} 0?{day}(?:st|nd|rd|th)?{tail}"
-        return f"{first}|{last}" + (
+        joint = r"(?:\.?|er|º)(?: de)? "
+        abroad = (
+            rf"|0?{day}{joint}(?:{_MONTHS_ABROAD[month - 1]})(?![^\W\d_]){f'(?:(?: de| del)? {year})?' if year else ''}"
+        )
+        numeric = rf"|{'|'.join(_numeric(day, month, year))}" if year else ""
+        return f"{first}|{last}{abroad}{numeric}" + (
             rf"|{year}-{month:02}-{day:02}(?:t\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:z|[+-]\d\d:?\d\d)?)?" if year else ""
         )
     return ""
+
+
+def _numeric(day: int, month: int, year: str) -> list[str]:
+    """Patterns for the date in figures, where day and month cannot be taken for each other."""
+    european = rf"0?{day}\.\s?0?{month}\.\s?{year}"
+    if day > 12 or day == month:
+        return [european, rf"0?{day}[/-]0?{month}[/-]{year}", rf"0?{month}[/-]0?{day}[/-]{year}"]
+    return [european]
+
+
+def unclear_date_pattern(value: str) -> str:
+    """A pattern for the date in figures that may mean another day as well (06/02/2026), or "" where none can."""
+    for form in _DATES:
+        found = form.fullmatch(value)
+        if found and found["year"]:
+            parts = found.groupdict()
+            named = parts.get("month")
+            month = [m[:3] for m in _MONTHS].index(named[:3]) + 1 if named else int(parts["number"])
+            day = int(parts["day"])
+            if not (1 <= month <= 12) or day > 12 or day == month:
+                return ""
+            return rf"(?<![\d/-])0?(?:{day}[/-]0?{month}|{month}[/-]0?{day})[/-]{found['year']}(?![\d/-])"
+    return ""
+
+
+#: units of one kind with their size and the ways to write them, smallest first
+_UNIT_KINDS: tuple[tuple[tuple[Decimal, str], ...], ...] = (
+    (
+        (Decimal("0.001"), "ms|msecs?|millis|milliseconds?"),
+        (Decimal(1), "s|secs?|seconds?"),
+        (Decimal(60), "mins?|minutes?"),
+        (Decimal(3600), "h|hrs?|hours?"),
+    ),
+    ((Decimal(1), "mm|millimet(?:re|er)s?"), (Decimal(10), "cm|centimet(?:re|er)s?"),
+     (Decimal(1000), "m|met(?:re|er)s?"), (Decimal(1_000_000), "km|kilomet(?:re|er)s?")),
+    ((Decimal(1), "mg|milligrams?"), (Decimal(1000), "g|grams?"), (Decimal(1_000_000), "kg|kilos?|kilograms?"),
+     (Decimal(1_000_000_000), "t|tonnes?")),
+    ((Decimal(1), "ml|millilit(?:re|er)s?"), (Decimal(10), "cl"), (Decimal(1000), "l|lit(?:re|er)s?")),
+    ((Decimal(1), "w|watts?"), (Decimal(1000), "kw|kilowatts?"), (Decimal(1_000_000), "mw|megawatts?")),
+)  # fmt: skip
+
+
+def measure_pattern(value: str) -> str:
+    """A pattern for a measure in its unit and in the others of its kind ("250 ms", "0.25 s"), or ""."""
+    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)\s?([a-z]{1,12})", value)
+    if not found:
+        return ""
+    for kind in _UNIT_KINDS:
+        own = next((size for size, names in kind if re.fullmatch(names, found[2])), None)
+        if own is None:
+            continue
+        forms = []
+        for size, names in kind:
+            amount = (Decimal(found[1]) * own / size).normalize()
+            if len(amount.as_tuple().digits) <= 6 and Decimal("0.001") <= amount < 10_000_000:
+                forms.append(rf"{_amount(amount)}(?:\s?|-)(?:{names})(?![^\W\d_])")
+        return "|".join(forms)
+    return ""
+
+
+def _amount(amount: Decimal) -> str:
+    """A pattern for a positive number in figures: either decimal sign, thousands separators optional."""
+    whole, _, part = f"{amount:f}".partition(".")
+    head = len(whole) % 3 or 3
+    grouped = "[, ']?".join([whole[:head], *(whole[i : i + 3] for i in range(head, len(whole), 3))])
+    return grouped + (rf"[.,]{part}0?" if part else r"(?:\.0{1,2})?")
+
+
+_TITLE = r"(?:mr|mrs|ms|mx|miss|dr|prof(?:essor)?|frau|herrn?|mme|madame|monsieur|sir|señora?|sra?|signora?|mevrouw)"
+
+
+def name_pattern(value: str) -> str:
+    """A pattern for "Ms Solheim", casefolded, where the value is a person's name ("Ingrid Solheim"), or ""."""
+    name = re.fullmatch(r"(?:[^\W\d_a-z][\w'.-]* ){1,2}([^\W\d_a-z][^\W\d_]+(?:[-'][^\W\d_]+)*)", value)
+    return rf"{_TITLE}\.? {re.escape(name[1].casefold())}" if name else ""
 
 
 def clock_pattern(value: str) -> str:

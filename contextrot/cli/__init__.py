@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from typing import Annotated, TextIO, cast
 
 import typer
 
@@ -24,6 +25,7 @@ from contextrot.cli import (
 )
 from contextrot.cli.exits import guarded
 from contextrot.cli.options import with_settings
+from contextrot.cli.output import Patient
 
 app = typer.Typer(
     name="contextrot",
@@ -52,22 +54,24 @@ def root(
     """Long-session context-rot evaluation harness and benchmark CLI for LLM agents."""
 
 
-app.command("bench")(guarded(with_settings(bench.bench)))
-app.command("report")(guarded(report.report))
-app.command("judge")(guarded(judge.judge))
-app.command("show")(guarded(show.show))
-app.command("rescore")(guarded(rescore.rescore))
-app.command("import")(guarded(import_.import_))
-app.command("audit")(guarded(audit.audit))
-app.command("validate")(guarded(validate.validate))
-app.command("schema")(guarded(schema.schema))
+# In the order in which a user comes to need them.
 app.command("init")(guarded(init.init))
 app.command("list")(guarded(listing.list_))
+app.command("validate")(guarded(validate.validate))
+app.command("schema")(guarded(schema.schema))
 app.command("doctor")(guarded(with_settings(doctor.doctor)))
-app.add_typer(models.app, name="models")
+app.command("bench")(guarded(with_settings(bench.bench)))
+app.command("show")(guarded(show.show))
+app.command("report")(guarded(report.report))
+app.command("rescore")(guarded(rescore.rescore))
+app.command("audit")(guarded(audit.audit))
+app.command("import")(guarded(import_.import_))
+app.command("judge")(guarded(judge.judge))
 app.add_typer(tasks.app, name="tasks")
+app.add_typer(models.app, name="models")
 
 
 def main() -> None:
     """Entry point of the `contextrot` command."""
+    sys.stdout = cast(TextIO, Patient(sys.stdout))
     app()

@@ -29,8 +29,13 @@ def audit(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
-    """Measure recorded sessions: rules kept, tool use, repeated actions, occupancy, compactions. Nothing is sent."""
-    from contextrot.analysis.audit import as_data, rules_of, sessions_survival
+    """Measure recorded sessions as they are, without a call.
+
+    Rules kept, tool use, repeated actions, occupancy, compactions.
+    """
+    from dataclasses import replace
+
+    from contextrot.analysis.audit import as_data, rules_of, sessions_survival, without_secrets
     from contextrot.analysis.audit import audit as measure
     from contextrot.cli.output import console, print_json
     from contextrot.errors import ConfigError
@@ -38,6 +43,7 @@ def audit(
     from contextrot.scenario import load_scenario
     from contextrot.scenario.library import resolve
     from contextrot.transcripts import read_transcripts
+    from contextrot.transcripts.redaction import Scrubber
 
     rules = []
     for path in resolve(scenario) if scenario is not None else ():
@@ -45,8 +51,16 @@ def audit(
     if scenario is not None and not rules:
         raise ConfigError(f"{scenario} has no constraint with a check, so there is nothing to apply to a transcript")
     rules += _given(check or [], since)
-    read = [one for path in transcripts for one in read_transcripts(path, format)]
-    audits = [measure(one, rules, window=window) for one in read]
+    read = []
+    for path in transcripts:
+        for one in read_transcripts(path, format):
+            of_file = len(transcripts) == 1 or one.name.startswith(path.name)
+            read.append(one if of_file else replace(one, name=f"{path.name}: {one.name}"))
+    longest = max(one.turns for one in read)
+    if check and since > longest:
+        raise ConfigError(f"--from {since} is past the last turn ({longest})")
+    scrubber = Scrubber()
+    audits = [without_secrets(measure(one, rules, window=window), scrubber) for one in read]
     survival = sessions_survival(audits) if len(audits) > 1 else None
     if json:
         length = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +15,7 @@ from contextrot.cli.exits import Exit
 from contextrot.config import BenchConfig, Resolved
 
 if TYPE_CHECKING:
-    from contextrot.bench.runner import Matrix
+    from contextrot.bench.matrix import Matrix
     from contextrot.bench.store import RunDirectory
 
 
@@ -26,15 +27,21 @@ def bench(
     json: Annotated[bool, typer.Option("--json", help="print the summary as JSON")] = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="write tables, plots and report.md")] = True,
 ) -> None:
-    """Replay scenarios against models under each context strategy; say how long sessions last and why they fail."""
-    from contextrot.bench.runner import load_matrix, new_run_directory
+    """Replay scenarios; say how long sessions last and why they fail.
+
+    Every scenario is run against every model under each context strategy.
+    """
+    from contextrot.bench.matrix import load_matrix
+    from contextrot.bench.runner import new_run_directory
 
     if resume is not None:
         _refuse_settings(resolved)
     config = recorded_config(resume) if resume is not None else resolved.config
-    matrix = load_matrix(config)
+    with redirect_stdout(sys.stderr):  # what an agent prints is no part of what `--json` prints
+        matrix = load_matrix(config)
     with new_run_directory(config) as directory:
-        run_matrix(matrix, directory)
+        with redirect_stdout(sys.stderr):
+            run_matrix(matrix, directory)
         _conclude(directory.path, as_json=json, report=report)
 
 

@@ -21,7 +21,10 @@ _PACKAGES = ("contextrot-bench", "litellm", "xllamacpp", "huggingface_hub", "mat
 
 
 def doctor(resolved: Resolved, json: Annotated[bool, typer.Option("--json", help="print JSON")] = False) -> None:
-    """Show each setting with its source, which keys are present, and what is known of each model."""
+    """Show each setting with its source, keys, and the models.
+
+    Of keys only which are present; of models what is known of window and price.
+    """
     report: dict[str, Any] = {
         "settings": [
             {"setting": name, "value": _plain(getattr(resolved.config, name)), "source": source}

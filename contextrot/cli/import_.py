@@ -37,10 +37,14 @@ def import_(
         Redact,
         typer.Option("--redact", help="secrets (keys, tokens, passwords); all: e-mail addresses and home folders too"),
     ] = Redact.SECRETS,
-    no_redact: Annotated[bool, typer.Option("--no-redact", help="the same as --redact none")] = False,
-    force: Annotated[bool, typer.Option("--force", help="overwrite a file that is there")] = False,
+    force: Annotated[bool, typer.Option("--force", help="overwrite files that are there")] = False,
+    json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
-    """Turn a recorded session into a scenario: its turns as filler, its standing rules as constraints."""
+    """Turn a recorded session into a scenario.
+
+    Its turns become filler, its standing rules constraints with probes.
+    """
+    from contextrot.cli.output import print_json
     from contextrot.errors import ConfigError
     from contextrot.transcripts import read_transcripts
     from contextrot.transcripts.redaction import Level, Scrubber
@@ -50,19 +54,35 @@ def import_(
     if pick is not None and pick > len(found):
         raise ConfigError(f"{file} holds {len(found)} conversations; --pick {pick} is none of them")
     transcript = found[pick - 1] if pick is not None else max(found, key=lambda one: one.turns)
-    scrubber = Scrubber(Level.NONE if no_redact else Level(redact.value))
+    scrubber = Scrubber(Level(redact.value))
     transcript = scrubber.transcript(transcript)
-    name = id or scenario_id(scrubber.text(file.stem))
+    name = id or scenario_id(scrubber.name(file.stem))
     if name != scenario_id(name):
         raise ConfigError(f"--id {name!r}: an id is made of letters, digits, `-`, `_` and `.`")
     path = out or Path(f"{name}.yaml")
     if path.exists() and not force:
         raise ConfigError(f"{path} exists already; --force overwrites it, --out names another file")
-    draft = draft_scenario(transcript, name, turns=turns, source=scrubber.text(file.name))
+    draft = draft_scenario(transcript, name, turns=turns, source=scrubber.name(file.name))
     files = write_scenario(draft, path)
 
+    if json:
+        print_json(
+            {
+                "id": name,
+                "format": transcript.format,
+                "turns": transcript.turns,
+                "messages": len(transcript.messages),
+                "conversations": len(found),
+                "notes": list(transcript.notes),
+                "redacted": dict(scrubber.report()),
+                "tested": [rule["id"] for rule in draft.constraints],
+                "suggestions": len(draft.suggestions),
+                "files": [str(written) for written in files],
+            }
+        )
+        return
     size = f"{transcript.turns} turns, {len(transcript.messages)} messages"
-    typer.echo(f"read {file.name} as {transcript.format}: {size}")
+    typer.echo(f"read {scrubber.name(file.name)} as {transcript.format}: {size}")
     if len(found) > 1 and pick is None:
         typer.echo(f"the longest of {len(found)} conversations; --pick N takes another")
     for note in transcript.notes:

@@ -26,7 +26,10 @@ def init(
     ci: Annotated[Ci, typer.Option("--ci", help="which CI file to write")] = Ci.GITHUB,
     force: Annotated[bool, typer.Option("--force", help="overwrite files that are there")] = False,
 ) -> None:
-    """Write a scenario that runs as it is, contextrot.yaml, JSON Schemas for editors, and a CI file."""
+    """Write a scenario that runs as it is, settings and a CI file.
+
+    contextrot.yaml and the JSON Schemas for editors lie beside it.
+    """
     import orjson
 
     from contextrot.bench.config_schema import config_schema

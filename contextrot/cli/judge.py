@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,7 +27,10 @@ def judge(
     votes: Annotated[int, typer.Option("--votes", min=1, max=15, help="votes on each reply; odd")] = 3,
     json: Annotated[bool, typer.Option("--json", help="print JSON, with every reply's verdict and votes")] = False,
 ) -> None:
-    """Ask a judge about labelled replies: agreement, Cohen's kappa, false passes and fails, agreement with itself."""
+    """Measure how far a judge model agrees with labelled replies.
+
+    Agreement, Cohen's kappa, false passes and false fails, and agreement with itself.
+    """
     from contextrot.bench.agreement import load_labels
     from contextrot.bench.judging import create_judge
     from contextrot.config import from_text, resolve
@@ -37,7 +42,8 @@ def judge(
     if votes % 2 == 0:
         raise ConfigError(f"--votes is {votes}; an odd number of votes cannot tie")
     found = load_labels(labels)
-    measured = asyncio.run(_measured(create_judge(config.judge.to_spec()), found, votes, config.concurrency))
+    with redirect_stdout(sys.stderr):  # what an agent prints is no part of what `--json` prints
+        measured = asyncio.run(_measured(create_judge(config.judge.to_spec()), found, votes, config.concurrency))
     if json:
         print_json(measured.to_dict())
     else:
@@ -84,6 +90,8 @@ def _show(measured: Agreement) -> None:
 
 
 def _written(share: Share) -> str:
+    from contextrot.report.words import percent
+
     if share.share is None:
         return "none"
-    return f"{share.share:.0%} ({share.hits} of {share.of})  [{share.low:.0%}, {share.high:.0%}]"
+    return f"{percent(share.share)} ({share.hits} of {share.of})  [{percent(share.low)}, {percent(share.high)}]"

@@ -25,7 +25,7 @@ def list_(
     params: Annotated[bool, typer.Option("--params", help="with every parameter and its default")] = False,
     json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
-    """List what is there to use: shipped scenarios, strategies, checks, kinds of models."""
+    """List shipped scenarios, strategies, checks or kinds of models."""
     rows = _rows(what)
     if json:
         print_json(rows)

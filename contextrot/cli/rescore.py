@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from contextrot.analysis.rescore import Rescored
+    from contextrot.analysis.rescore import Refusal, Rescored
 
 
 def rescore(
@@ -21,36 +21,44 @@ def rescore(
             show_default=False,
         ),
     ] = None,
-    write: Annotated[
-        Path | None, typer.Option("--write", "--out", help="write a run with the new verdicts into this new folder")
+    out: Annotated[
+        Path | None, typer.Option("--out", help="new folder for a run with the new verdicts [default: write nothing]")
     ] = None,
     show: Annotated[bool, typer.Option("--show", help="print every reply whose verdict changes")] = False,
     json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
-    """Judge a recorded run's replies by today's checks and say what changes. Nothing is asked of a model."""
+    """Check a recorded run again by today's checks; say what changes.
+
+    Nothing is asked of a model, and the recorded run is left as it is.
+    """
     from contextrot.analysis.rescore import rescore as again
     from contextrot.cli.output import print_json
 
-    result = again(run, scenario or (), write)
+    result = again(run, scenario or (), out)
     if json:
         print_json(result.to_dict())
     else:
         _print(result, show=show)
-    if write is not None:
-        typer.echo(f"run:    {write}   (contextrot report {write})", err=json)
+    if out is not None:
+        typer.echo(f"run:    {out}   (contextrot report {out})", err=json)
 
 
 def _print(result: Rescored, *, show: bool) -> None:
     from contextrot.cli.output import print_table
 
+    changed = [row for row in result.rows.values() if row.pass_to_fail or row.fail_to_pass or row.other]
     several = len({row.scenario for row in result.rows.values()}) > 1
-    columns = [*(["scenario"] if several else []), "probe or rule", "check", "same", "pass→fail", "fail→pass", "other"]
-    rows = [
-        [*([row.scenario] if several else []), row.id, row.check, f"{row.same:,}"]
-        + [f"{n:,}" if n else "–" for n in (row.pass_to_fail, row.fail_to_pass, row.other)]
-        for row in result.rows.values()
-    ]
-    print_table("", columns, rows)
+    for scenario in dict.fromkeys(row.scenario for row in changed):
+        rows = [
+            [row.id, row.check, f"{row.same:,}"]
+            + [f"{n:,}" if n else "–" for n in (row.pass_to_fail, row.fail_to_pass, row.other)]
+            for row in changed
+            if row.scenario == scenario
+        ]
+        columns = ["probe or rule", "check", "same", "pass→fail", "fail→pass", "other"]
+        print_table(scenario if several else "", columns, rows)
+    if same := len(result.rows) - len(changed):
+        typer.echo(f"{same:,} {'more ' if changed else ''}{'row' if same == 1 else 'rows'} unchanged")
     typer.echo(f"{result.graded:,} verdicts given anew, {len(result.changes):,} of them changed")
     why = {
         "unanswered": "without a reply",
@@ -60,12 +68,26 @@ def _print(result: Rescored, *, show: bool) -> None:
     kept = [f"{n:,} {why[name]}" for name, n in result.kept.items() if n]
     if kept:
         typer.echo(f"kept as recorded: {', '.join(kept)}")
+    refused: dict[str, list[Refusal]] = {}
     for refusal in result.refused.values():
-        typer.echo(f"  {refusal} ({refusal.verdicts:,})")
+        refused.setdefault(f"{refusal.kind} `{refusal.id}`: {refusal.reason}", []).append(refusal)
+    for sentence, alike in refused.items():
+        count = sum(refusal.verdicts for refusal in alike)
+        typer.echo(f"  {_of([refusal.scenario for refusal in alike])}, {sentence} ({count:,})")
+    notes: dict[str, list[str]] = {}
     for note in result.notes:
-        typer.echo(f"note: {note}")
+        where, _, sentence = note.partition(": ")
+        notes.setdefault(sentence, []).append(where)
+    for sentence, places in notes.items():
+        typer.echo(f"note: {_of(places)}: {sentence}")
     for change in result.changes if show else ():
         typer.echo(f"\n{change.session}, turn {change.turn}, {change.kind} {change.id} ({change.check})")
         typer.echo(f"  {change.before}: {change.reason_before or '–'}")
         typer.echo(f"  now {change.after}: {change.reason_after or '–'}")
         typer.echo(f"  reply: {' '.join(change.reply.split())}")
+
+
+def _of(scenarios: list[str], most: int = 3) -> str:
+    """The scenarios a sentence is about: the cells of a grid often share one."""
+    more = f" and {len(scenarios) - most} more" if len(scenarios) > most else ""
+    return ", ".join(scenarios[:most]) + more

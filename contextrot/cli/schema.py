@@ -22,7 +22,10 @@ def schema(
     file: Annotated[File, typer.Argument(help="of scenario files, or of contextrot.yaml")] = File.SCENARIO,
     out: Annotated[Path | None, typer.Option("--out", help="write to this file instead of stdout")] = None,
 ) -> None:
-    """Print the JSON Schema of scenario files, or of contextrot.yaml with every strategy's parameters."""
+    """Print the JSON Schema of scenario files or of contextrot.yaml.
+
+    That of contextrot.yaml has every strategy's parameters.
+    """
     if file is File.CONFIG:
         from contextrot.bench.config_schema import config_schema as made
     else:

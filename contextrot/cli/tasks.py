@@ -19,7 +19,7 @@ app = typer.Typer(
 @app.command("list")
 @guarded
 def list_(json: Annotated[bool, typer.Option("--json", help="print JSON")] = False) -> None:
-    """List the public benchmarks that can be imported, with their licences and options."""
+    """List the benchmarks that can be imported, with licence and options."""
     from contextrot.tasks import REGISTRY
 
     tasks = sorted(REGISTRY.values(), key=lambda task: task.name)
@@ -59,15 +59,18 @@ def import_(
         int | None, typer.Option("--turns", help="the most user turns of a session", show_default=False)
     ] = None,
     sample: Annotated[bool, typer.Option("--sample", help="use the small sample that comes with contextrot")] = False,
-    judge: Annotated[
-        bool, typer.Option("--judge/--no-judge", help="with questions that only a judge model can grade")
+    judged: Annotated[
+        bool, typer.Option("--judged/--no-judged", help="with questions that only a judge model can grade")
     ] = True,
     option: Annotated[
         list[str] | None, typer.Option("--option", help="KEY=VALUE, a setting of the benchmark", show_default=False)
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="overwrite files that are there")] = False,
 ) -> None:
-    """Write scenario files from a public benchmark, each checked as `contextrot validate` does."""
+    """Turn a public benchmark into scenario files.
+
+    Each is checked as `contextrot validate` does.
+    """
     from contextrot.errors import ConfigError, NothingMatchedError, ScenarioError
     from contextrot.tasks import task, write
 
@@ -78,7 +81,7 @@ def import_(
         if wanted.sample is None:
             raise ConfigError(f"no sample of {name} comes with contextrot; it reads {wanted.file}")
         path = wanted.sample
-    found = wanted.read(path, limit=limit, turns=turns, judge=judge, **_options(option or []))
+    found = wanted.read(path, limit=limit, turns=turns, judged=judged, **_options(option or []))
     folder = out or Path(name)
     written = 0
     refused: list[str] = []
@@ -95,8 +98,8 @@ def import_(
     if not written:
         raise NothingMatchedError(f"{name}: none of {len(found.scenarios)} scenarios is valid; nothing was written")
     typer.echo(f"{wanted.citation}\n{wanted.link}\nlicence of the data: {wanted.licence}")
-    judged = any('"judge"' in repr(raw).replace("'", '"') for raw in found.scenarios)
-    more = " --judge MODEL" if judged else ""
+    with_judge = any('"judge"' in repr(raw).replace("'", '"') for raw in found.scenarios)
+    more = " --judge MODEL" if with_judge else ""
     typer.echo(f"next: contextrot bench {shlex.quote(str(folder))} --model MODEL{more}")
 
 

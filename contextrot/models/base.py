@@ -50,12 +50,14 @@ class Truth:
     `evidence[k]` is the rule's own text or the fact's current value, or several texts that are all needed; None
     when nothing stated earlier is needed.
     `reply(obeyed)` builds the answer that honours exactly the k whose flag is True; None when no such answer is known.
-    `checks[k]` is the type of the check that will look; empty when nobody says.
+    `checks[k]` are the types of the checks that will look, those inside others too; empty when nobody says. What only
+    the `question` says is no evidence.
     """
 
     evidence: tuple[Evidence, ...]
     reply: Callable[[tuple[bool, ...]], Reply | None]
-    checks: tuple[str, ...] = ()
+    checks: tuple[frozenset[str], ...] = ()
+    question: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -218,9 +218,9 @@ class SimulatedModel:
         hint = call.hint
         if hint is None:
             return self._acknowledge(call.seed)
-        able = [check not in self.cannot for check in hint.checks] or [True] * len(hint.evidence)
+        able = [self.cannot.isdisjoint(types) for types in hint.checks] or [True] * len(hint.evidence)
         obeyed = tuple(
-            can and self._draw(call.seed, number) < self._chance(evidence, call.messages, counts, tokens)
+            can and self._draw(call.seed, number) < self._chance(evidence, call.messages, counts, tokens, hint.question)
             for number, (can, evidence) in enumerate(zip(able, hint.evidence, strict=True))
         )
         replies = (hint.reply(wanted) for wanted in _nearest(obeyed))
@@ -231,7 +231,9 @@ class SimulatedModel:
             return replace(reply, content=closing, tool_calls=(), finish_reason="stop")
         return reply
 
-    def _chance(self, evidence: Evidence, messages: Sequence[Message], counts: Sequence[int], tokens: int) -> float:
+    def _chance(
+        self, evidence: Evidence, messages: Sequence[Message], counts: Sequence[int], tokens: int, question: str
+    ) -> float:
         """The probability to obey one rule, given where in the prompt it can be read.
 
         Where several texts are needed, that of the worst placed of them.
@@ -239,7 +241,7 @@ class SimulatedModel:
         if evidence is None:
             return self.probability(Place(tokens, (1.0,)))
         needed = (evidence,) if isinstance(evidence, str) else evidence
-        places = [self._positions(text, messages, counts) for text in needed]
+        places = [self._positions(text, messages, counts, question) for text in needed]
         if not all(places):
             return self.values["guess"]
         return min(self.probability(Place(tokens, positions)) for positions in places)
@@ -247,14 +249,20 @@ class SimulatedModel:
     def _acknowledge(self, seed: int) -> Reply:
         return Reply(_ACKNOWLEDGEMENTS[int(self._draw(seed) * len(_ACKNOWLEDGEMENTS))], finish_reason="stop")
 
-    def _positions(self, evidence: str, messages: Sequence[Message], counts: Sequence[int]) -> tuple[float, ...]:
-        """Where the evidence stands: the share of the messages' tokens before it; empty when it stands nowhere."""
+    def _positions(
+        self, evidence: str, messages: Sequence[Message], counts: Sequence[int], question: str
+    ) -> tuple[float, ...]:
+        """Where the evidence stands: the share of the messages' tokens before it; empty when it stands nowhere.
+
+        What stands in the question alone is none.
+        """
         if not self.kind.reads_positions:
-            return (0.0,) if any(self._reads(message, evidence) for message in messages) else ()
+            found_any = any(self._reads(message, evidence) and message.text != question for message in messages)
+            return (0.0,) if found_any else ()
         last = sum(counts) - (counts[-1] if counts else 0)
         found, before = [], 0
         for message, count in zip(messages, counts, strict=True):
-            if self._reads(message, evidence):
+            if self._reads(message, evidence) and message.text != question:
                 found.append(before / last if last else 1.0)
             before += count
         return tuple(found)

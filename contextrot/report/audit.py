@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console
@@ -11,7 +10,8 @@ from rich.text import Text
 
 from contextrot.analysis.audit import Audit, Kept, Third
 from contextrot.analysis.survival import Survival, median_text
-from contextrot.report.words import clean, one_line, percent
+from contextrot.report.words import clean, counted, one_line, percent, tokens_text
+from contextrot.strategies.monitor import BudgetMonitor
 
 #: rows of the plot of occupancy
 _ROWS = 5
@@ -53,21 +53,21 @@ def findings(one: Audit) -> Iterable[tuple[str, bool]]:
     if one.repeats:
         same = f", {one.unchanged} of them with the very same result" if one.unchanged else ""
         yield (
-            f"{one.repeats} of {_counted(one.tool_calls, 'tool call')} "
-            f"({percent(one.repeats / one.tool_calls)}) repeat an action that had already succeeded{same}.",
+            f"{one.repeats} of {counted(one.tool_calls, 'tool call')} "
+            f"({percent(one.repeat_rate)}) repeat an action that had already succeeded{same}.",
             one.unchanged > 0,
         )
     elif one.tool_calls:
-        yield f"No action that had succeeded was done again ({_counted(one.tool_calls, 'tool call')}).", False
+        yield f"No action that had succeeded was done again ({counted(one.tool_calls, 'tool call')}).", False
     yield from _occupancy(one)
     if one.errors:
-        yield f"{_counted(len(one.errors), 'call')} failed.", True
+        yield f"{counted(len(one.errors), 'call')} failed.", True
 
 
 def _rule(rule: Kept) -> tuple[str, bool]:
     if not rule.decided:
         return f"{clean(rule.id)}: no reply could tell whether it was kept.", False
-    kept = f"{clean(rule.id)} was kept in {rule.passed} of {_counted(rule.decided, 'turn')}"
+    kept = f"{clean(rule.id)} was kept in {rule.passed} of {counted(rule.decided, 'turn')}"
     if rule.first_failure is None:
         return f"{kept}.", False
     turn, why = rule.first_failure
@@ -83,7 +83,7 @@ def _occupancy(one: Audit) -> Iterable[tuple[str, bool]]:
         share = peak.tokens / one.window
         yield (
             f"The window was fullest at turn {peak.turn}: {percent(share)} of {one.window:,} tokens{what}.",
-            share >= 0.8,
+            BudgetMonitor().level(share) == "ROTATE",
         )
     else:
         yield (
@@ -97,20 +97,15 @@ def _occupancy(one: Audit) -> Iterable[tuple[str, bool]]:
         parts = [f"{recorded} recorded"] if recorded else []
         parts += [f"{inferred} inferred from shorter prompts"] if inferred else []
         turns = ", ".join(str(one_.turn) for one_ in one.compactions[:8])
-        yield f"{_counted(len(one.compactions), 'compaction')} ({', '.join(parts)}) at turn {turns}.", False
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+        yield f"{counted(len(one.compactions), 'compaction')} ({', '.join(parts)}) at turn {turns}.", False
 
 
 def _print_figures(one: Audit, console: Console) -> None:
-    steps = one.steps or (0,)
-    pace = f"{statistics.fmean(steps):.1f} a turn, at most {max(steps)}"
+    pace = f"{one.steps_per_turn or 0:.1f} a turn, at most {max(one.steps, default=0)}"
     rows = [
         (
             "turns",
-            f"{_counted(one.turns, 'turn')}, {_counted(one.calls, 'model call')}: {pace}",
+            f"{counted(one.turns, 'turn')}, {counted(one.calls, 'model call')}: {pace}",
         ),
         ("tools", _tools(one.tool_calls, one.tool_errors, one.thirds)),
     ]
@@ -129,7 +124,7 @@ def _print_figures(one: Audit, console: Console) -> None:
 def _tools(calls: int, errors: int, thirds: Sequence[Third]) -> str:
     if not calls:
         return "no tool was called"
-    text = f"{_counted(calls, 'call')}, {errors:,} failed"
+    text = f"{counted(calls, 'call')}, {errors:,} failed"
     if thirds:
         text += "; turns with a call: " + ", ".join(f"{percent(t.rate)} ({t.first}–{t.last})" for t in thirds)
     return text
@@ -159,7 +154,7 @@ def _print_plot(one: Audit, console: Console) -> None:
             for height in heights
         )
         at = top * (row + 1) / _ROWS
-        mark = percent(at / one.window) if one.window else _short(at)
+        mark = percent(at / one.window) if one.window else tokens_text(at)
         text = Text(f"{mark if row in (_ROWS - 1, _ROWS // 2) else '':>{label - 1}} ", style="dim")
         text.append(line.rstrip(), style="blue")
         console.print(text, no_wrap=True, crop=True)
@@ -172,8 +167,22 @@ def _print_plot(one: Audit, console: Console) -> None:
     console.print(Text(" " * label + axis, style="dim"), no_wrap=True)
 
 
-def _short(tokens: float) -> str:
-    return f"{tokens / 1000:.0f}k" if tokens >= 10_000 else f"{tokens:.0f}"
+def _broken(one: Audit, most: int = 3) -> str:
+    """Every rule that was broken and when first; `kept` when none was."""
+    found = sorted((rule.first_failure[0], rule.id) for rule in one.rules if rule.first_failure)
+    if not found:
+        return "kept" if any(rule.decided for rule in one.rules) else "no reply could tell"
+    more = [f"{len(found) - most} more"] if len(found) > most else []
+    return "broke " + ", ".join([*(f"{clean(name)} at turn {turn}" for turn, name in found[:most]), *more])
+
+
+def _peak(one: Audit, share_only: bool) -> str:
+    """The fullest prompt: a share where every session's window is known, else tokens throughout."""
+    assert one.peak is not None
+    share = percent(one.peak.tokens / one.window) if one.window else ""
+    if share_only:
+        return share
+    return f"{tokens_text(one.peak.tokens)} tokens" + (f" ({share})" if share else "")
 
 
 def print_several(audits: Sequence[Audit], survival: Survival | None, console: Console) -> None:
@@ -187,19 +196,16 @@ def print_several(audits: Sequence[Audit], survival: Survival | None, console: C
         console.print(Text(f"{n} sessions, turns to the first broken rule: {median_text(survival)}", style="bold"))
     console.print(Text("The session is the unit: turns of one session are not independent.", style="dim"))
     console.print()
+    shares = all(one.window for one in audits)
     for one in audits:
-        failure = one.first_failure
-        ended = f"broke {clean(failure[1])} at turn {failure[0]}" if failure else "kept" if one.rules else ""
-        peak = one.peak
-        fullest = ""
-        if peak is not None:
-            fullest = percent(peak.tokens / one.window) if one.window else f"{_short(peak.tokens)} tokens"
-        repeated = f"{percent(one.repeats / one.tool_calls)} repeats" if one.tool_calls else "no tools"
-        facts = [_counted(one.turns, "turn"), *([ended] if ended else []), repeated, f"peak {fullest}"]
-        facts += [_counted(len(one.compactions), "compaction")] if one.compactions else []
+        facts = [counted(one.turns, "turn")]
+        facts += [_broken(one)] if one.rules else []
+        facts += [f"{percent(one.repeat_rate)} repeats" if one.tool_calls else "no tools"]
+        facts += [f"peak {_peak(one, shares)}"] if one.peak is not None else []
+        facts += [counted(len(one.compactions), "compaction")] if one.compactions else []
         grid = Table.grid(padding=(0, 1))
-        grid.add_column(width=26)
-        grid.add_row(Text(f"  {one_line(one.name, 24)}", style="bold"), Text(", ".join(facts)))
+        grid.add_column(width=max(26, console.width // 3), overflow="fold")
+        grid.add_row(Text(f"  {one_line(one.name, 80)}", style="bold"), Text(", ".join(facts)))
         console.print(grid)
         for note in one.notes[:2]:
             console.print(Text(f"    {one_line(note, 160)}", style="dim"))

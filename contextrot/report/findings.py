@@ -7,8 +7,8 @@ import re
 import shlex
 from collections.abc import Iterable, Sequence
 
-from contextrot.analysis.figures import RUNNING, Group, Length, Summary
-from contextrot.report.words import change_text, clean, counts_text, percent, quoted
+from contextrot.analysis.figures import RUNNING, Control, Group, Length, Summary
+from contextrot.report.words import change_text, clean, counted, counts_text, percent, quoted
 
 #: the end of a session's key that no other session has
 _HASH = re.compile(r"[0-9a-f]{12}")
@@ -56,7 +56,7 @@ def _finding(group: Group) -> str:
     if length.censored:
         cut = sum(n for kind, n in group.ended.items() if kind in ("limit", "error", "cancelled", RUNNING))
         short = f" as far as they went ({cut} cut short)" if cut else _through(length)
-        parts.append(f"{_kept(group.subjects)} in {length.censored} of {length.n} sessions{short}")
+        parts.append(f"{_kept(group)} in {length.censored} of {length.n} sessions{short}")
     return f"{_name(group)} " + "; ".join(parts) + "."
 
 
@@ -70,8 +70,12 @@ def _listed(names: Sequence[str], joined: str) -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {joined} {shown[-1]}"
 
 
-def _kept(subjects: Sequence[str]) -> str:
-    return f"kept {_listed(subjects, 'and')}" if len(subjects) <= NAMED else f"passed all {len(subjects)} checks"
+def _kept(group: Group) -> str:
+    """What was kept by name; of many, how many checks could tell. A rule may have several, a probe many rules."""
+    subjects = group.subjects
+    if len(subjects) <= NAMED:
+        return f"kept {_listed(subjects, 'and')}"
+    return f"passed all {sum(1 for check in group.by_check if check.n)} checks"
 
 
 def _through(length: Length) -> str:
@@ -137,11 +141,7 @@ def _about_tools(group: Group) -> Iterable[str]:
     if actions.alert:
         yield f"ALERT: {_name(group)} calls its tools less late in the session: {rates}, {change_text(change)}."
     elif change.method == "none" and change.difference is not None and change.difference <= -WORTH_A_WORD:
-        yield f"{_name(group)}: {rates}; {_sessions(change.units)} are too few to tell whether tool use drops."
-
-
-def _sessions(n: int) -> str:
-    return f"{n} session" + ("" if n == 1 else "s")
+        yield f"{_name(group)}: {rates}; {counted(change.units, 'session')} are too few to tell whether tool use drops."
 
 
 def control_warnings(summary: Summary) -> list[str]:
@@ -154,12 +154,23 @@ def control_warnings(summary: Summary) -> list[str]:
                 f"{where} tests nothing: {percent(control.floor)} of its floor controls pass without the rule being "
                 f"stated (n {control.floor_n}). It decides no gate."
             )
-        if control.incapable:
+        if needs_example(summary, control):
+            found.append(
+                f"{where} is a check of your own, and a simulated model cannot guess what satisfies it: give the check "
+                f"`passes:`, a reply that does. Until then its failures count as incapable."
+            )
+        elif control.incapable:
             found.append(
                 f"{where} is beyond the model: only {percent(control.ceiling)} of its ceiling controls pass when fresh "
                 f"(n {control.ceiling_n}), so its failures count as incapable."
             )
     return found
+
+
+def needs_example(summary: Summary, control: Control) -> bool:
+    """True for a `python` check that a simulated model fails fresh: it knows no reply that satisfies it."""
+    asked = summary.origin.models.get(control.model, control.model)
+    return control.incapable and control.check == "python" and asked.startswith("sim/")
 
 
 def _undecided_warnings(summary: Summary) -> list[str]:

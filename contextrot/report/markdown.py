@@ -10,7 +10,8 @@ from contextrot.analysis.figures import Band, Family, Group, Summary
 from contextrot.analysis.levels import LEVELS
 from contextrot.analysis.rates import Point
 from contextrot.report import words
-from contextrot.report.findings import control_warnings, findings
+from contextrot.report.findings import control_warnings, findings, needs_example
+from contextrot.report.terminal_blocks import by_cell
 
 #: so many turns a line of rates by turn holds at most
 MOST_TURNS = 12
@@ -38,6 +39,7 @@ def render(summary: Summary, plots: Sequence[tuple[str, str]] = ()) -> str:
         s=summary,
         simulated=words.SIMULATED,
         cells=cells,
+        groups=by_cell(summary),
         several_models=len({group.model for group in summary.groups}) > 1,
         scenarios=len({group.scenario for group in summary.groups}),
         warnings=control_warnings(summary),
@@ -52,12 +54,14 @@ def render(summary: Summary, plots: Sequence[tuple[str, str]] = ()) -> str:
         cost=words.cost_text,
         percent=words.percent,
         counts=words.counts_text,
+        check_error=words.check_error_text,
         turn_counts=_turn_counts,
         length=words.length_text,
         share=words.share_text,
         change=words.change_text,
         reached=words.reached_text,
         by_position=_by_position,
+        needs_example=needs_example,
         bands=_bands,
         nothing={(c.scenario, c.model, c.id) for c in summary.controls if c.tests_nothing},
         mixed=any(group.length.mixed_horizons for group in summary.pooled),

@@ -149,7 +149,7 @@ def _failure(row: dict[str, Any]) -> str:
     if row["control"]:
         return ""
     if row["first_fail_turn"] is None:
-        return "none"
+        return "nothing checked" if row["last_pass_turn"] is None else "none"
     before = "" if row["last_pass_turn"] is None else f", last passed at {row['last_pass_turn']}"
     return f"turn {row['first_fail_turn']}{before}: {'; '.join(row['failed'])}"
 

@@ -15,11 +15,11 @@ from contextrot.report import words
 from contextrot.report.findings import control_warnings, findings
 from contextrot.report.terminal_blocks import (
     actions_block,
+    fitted_length,
     grid_blocks,
     levels_block,
     new_table,
     strategy_text,
-    without_level,
 )
 
 #: from this many columns on a row needs no second line
@@ -48,9 +48,11 @@ def render(summary: Summary, width: int = 100) -> Iterable[RenderableType]:
             yield from _scenario(summary, scenario, groups, width)
         elif family.family not in shown:
             shown.add(family.family)
-            yield from grid_blocks(summary, family, width)
+            yield from grid_blocks(summary, family, width, split=width < WIDE)
     for warning in control_warnings(summary):
         yield Text(f"! {warning}", style="yellow")
+    for sentence, n in summary.check_errors.items():
+        yield Text(f"! {words.check_error_text(sentence, n)}", style="yellow")
     for problem in summary.problems:
         yield Text(f"! {words.clean(problem)}", style="yellow")
     if summary.status not in ("", "completed"):
@@ -74,7 +76,8 @@ def _scenario(summary: Summary, scenario: str, groups: Sequence[Figures], width:
     if width < WIDE:
         for group in groups:
             if note := words.note_text(group):
-                yield Text(f"  {words.clean(group.strategy)}: {note}", style="dim")
+                whose = f"{words.clean(group.strategy)}{f' on {words.clean(group.model)}' if len(models) > 1 else ''}"
+                yield Text(f"  {whose}: {note}", style="dim")
     yield from levels_block(groups, several_models=len(models) > 1)
     yield from actions_block(groups, several_models=len(models) > 1)
     for model in models:
@@ -106,7 +109,7 @@ def _table(groups: Sequence[Figures], *, several_models: bool, narrow: bool) -> 
         cells = [strategy_text(group.strategy, narrow=narrow)]
         cells += [words.clean(group.model)] if several_models else []
         cells += [
-            _fitted(without_level(words.length_text(group)), narrow),
+            fitted_length(words.length_text(group), narrow=narrow),
             _fitted(words.rate_text(depth), narrow),
             why.replace(", ", ",\n") if narrow else why,
             words.tokens_text(group.spent.tokens_per_session),

@@ -36,6 +36,14 @@ def without_level(length: str) -> str:
     return length.replace(" turns (95 % ", " (").replace(" turn (95 % ", " (").replace("(95 % ", "(")
 
 
+def fitted_length(length: str, *, narrow: bool) -> str:
+    """The same; in a narrow table each part on a line of its own, instead of breaking anywhere."""
+    short = without_level(length)
+    if not narrow:
+        return short
+    return short.replace(" (", "\n(", 1).replace("; ", "\n").replace("failed, ", "failed,\n").replace(" ", "\u00a0")
+
+
 def levels_block(groups: Sequence[Figures], *, several_models: bool) -> Iterable[RenderableType]:
     """When the budget monitor spoke and what held at each level; nothing where no session came to WARN."""
     told = [group for group in groups if any(level.sessions for level in group.levels)]
@@ -80,40 +88,57 @@ def actions_block(groups: Sequence[Figures], *, several_models: bool) -> Iterabl
     yield _set_off(table)
 
 
-def grid_blocks(summary: Summary, family: Family, width: int) -> Iterable[RenderableType]:
-    """The cells of a grid, a row each, and its arms in pairs."""
+def grid_blocks(summary: Summary, family: Family, width: int, *, split: bool) -> Iterable[RenderableType]:
+    """The cells of a grid, a row each, and its arms in pairs. `split`: a table for each model instead of a column."""
     title = Text(words.clean(family.family), style="bold")
     crossed = " × ".join(f"{axis.replace('_', ' ')} {', '.join(values)}" for axis, values in family.axes.items())
     title.append(f"  a grid: {words.one_line(crossed, 2 * width)}", style="not bold")
     yield Text()
     yield title
-    models = len({cell.model for cell in family.cells}) > 1
+    models = list(dict.fromkeys(cell.model for cell in family.cells))
+    for model in models if split and len(models) > 1 else (None,):
+        if model is not None:
+            yield Text(f"\n{words.clean(model)}", style="dim")
+        yield _cells_table(summary, family, model, several_models=model is None and len(models) > 1)
+    sentences = [Text(line) for line in (*arms_text(family), *tool_alerts(in_family(summary, family)))]
+    if sentences:
+        yield Padding(Group(*sentences), (0, 0, 0, 1))
+    yield Text(" Turn by occupancy, and each cell by itself: report.md", style="dim")
+
+
+def _cells_table(summary: Summary, family: Family, model: str | None, *, several_models: bool) -> Table:
+    """The cells of one model, or of all, as rows."""
     table = new_table(narrow=True)
     for axis in family.axes:
         table.add_column(AXES.get(axis, axis), justify="right")
     table.add_column("strategy", style="bold", min_width=6, overflow="fold")
-    if models:
+    if several_models:
         table.add_column("model", min_width=8, overflow="fold")
     for heading in ("first\nfailure", "passed at\ndepth"):
         table.add_column(heading, min_width=8)
     for heading in ("full at\nthe end", "prompt at\nthe end"):
         table.add_column(heading, justify="right", min_width=7)
+    groups = by_cell(summary)
     for cell in family.cells:
-        length = "not reached" if cell.median is None and cell.length.startswith("not reached") else cell.length
+        if model not in (None, cell.model):
+            continue
+        length = words.length_text(groups[cell.scenario, cell.model, cell.strategy])
+        length = "not reached" if cell.median is None and length.startswith("not reached") else length
         cells = [*cell.values.values(), strategy_text(cell.strategy, narrow=True)]
-        cells += [words.clean(cell.model)] if models else []
+        cells += [words.clean(cell.model)] if several_models else []
         cells += [
-            without_level(length).replace(" (", "\n(").replace(" ", "\u00a0"),
+            fitted_length(length, narrow=True),
             f"{words.percent(cell.at_depth.rate)}\n(n\u00a0{cell.at_depth.n})",
             words.percent(cell.occupancy_end),
             words.tokens_text(cell.tokens_end),
         ]
         table.add_row(*map(Text, cells))
-    yield table
-    sentences = [Text(line) for line in (*arms_text(family), *tool_alerts(in_family(summary, family)))]
-    if sentences:
-        yield Padding(Group(*sentences), (0, 0, 0, 1))
-    yield Text(" Turn by occupancy, and each cell by itself: report.md", style="dim")
+    return table
+
+
+def by_cell(summary: Summary) -> dict[tuple[str | None, str, str], Figures]:
+    """Every group by scenario, model and strategy: a cell of a grid is one of them."""
+    return {(group.scenario, group.model, group.strategy): group for group in summary.groups}
 
 
 def in_family(summary: Summary, family: Family) -> list[Figures]:
@@ -123,9 +148,11 @@ def in_family(summary: Summary, family: Family) -> list[Figures]:
 
 
 def arms_text(family: Family) -> list[str]:
-    """One line for each pair of arms: what the second passes more or less than the first."""
+    """One line for each pair of arms: what the second passes more or less than the first, on whom if there are more."""
+    several = len({cell.model for cell in family.cells}) > 1
     return [
-        f"{words.clean(arm.second)} against {words.clean(arm.first)} ({arm.axis}), `{words.clean(arm.strategy)}`: "
+        f"{words.clean(arm.second)} against {words.clean(arm.first)} ({arm.axis}), `{words.clean(arm.strategy)}`"
+        f"{f' on {words.quoted(arm.model)}' if several else ''}: "
         f"{words.percent(arm.change.first)} → {words.percent(arm.change.second)}, "
         f"{words.change_text(arm.change).replace('session', 'pair')}"
         for arm in family.arms

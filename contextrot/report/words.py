@@ -17,11 +17,15 @@ DEFINITIONS = {
     "other outcomes are listed with their own numbers.",
     "WARN, ROTATE": "levels of the budget monitor: the prompt fills 60 % or 80 % of the window. Given is the median "
     "turn at which the sessions that came so far first did.",
+    "overflow": "the prompt no longer fits the window. A session that overflows is over, and that is an event; a probe "
+    "that overflows on its branch is undecided, and its session goes on.",
     "repeated action": "a tool call with the same arguments as an earlier one that had succeeded, unless a probe asked "
     "for it.",
     "lost": "the check failed and the rule or fact was not in the prompt any more: the context strategy dropped it.",
     "ignored": "the check failed although the rule or fact stood in the prompt: the model's own rot.",
     "incapable": "the check failed, and the ceiling control fails in most repeats as well: the model cannot do it.",
+    "unattributed": "the check failed, and what was sent does not say why: the check is tied to no rule or fact, or "
+    "the agent keeps its own memory.",
     "ceiling, floor": "the same question in a fresh session with the rule right before it (ceiling) and without it "
     "ever being stated (floor). A question that passes its floor tests nothing.",
     "tokens": "prompt and completion tokens of all calls, probes and auxiliary calls included.",
@@ -57,9 +61,14 @@ def percent(share: float | None) -> str:
         return "–"
     if 0.995 <= share < 1:
         return "> 99 %"
-    if 0 < share < 0.005 and share > 1e-9:
+    if 1e-9 < share < 0.005:
         return "< 1 %"
-    return f"{100 * share:.0f} %"
+    return f"{_whole(100 * share)} %"
+
+
+def _whole(number: float) -> str:
+    """A number without decimals; what rounds to nothing has no sign."""
+    return f"{number:.0f}".replace("-0", "0") if abs(number) < 0.5 else f"{number:.0f}"
 
 
 def rate_text(rate: Rate) -> str:
@@ -80,19 +89,26 @@ def share_text(share: Share | None, interval: bool = True) -> str:
 
 
 def points(difference: float) -> str:
-    """A difference of shares in percentage points, signed: ``−35``."""
+    """A difference of shares in percentage points, signed: ``−35``; one that is hardly any is not rounded to none."""
     rounded = round(100 * difference)
+    if not rounded and abs(difference) >= 0.0005:
+        return f"{100 * difference:+.1f}".replace("-", "−")
     return f"{rounded:+d}".replace("-", "−") if rounded else "0"
+
+
+def counted(n: int, what: str) -> str:
+    """``1 session``, ``1,200 sessions``."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def change_text(change: Difference) -> str:
     """``−35 points (95 % −52 to −18, 8 sessions)``."""
     if change.difference is None:
         return "–"
-    counted = f"{change.units} session" + ("" if change.units == 1 else "s")
+    sessions = counted(change.units, "session")
     if change.low is None or change.high is None:
-        return f"{points(change.difference)} points ({counted}: too few for an interval)"
-    return f"{points(change.difference)} points (95 % {points(change.low)} to {points(change.high)}, {counted})"
+        return f"{points(change.difference)} points ({sessions}: too few for an interval)"
+    return f"{points(change.difference)} points (95 % {points(change.low)} to {points(change.high)}, {sessions})"
 
 
 def reached_text(level: Reached) -> str:
@@ -103,12 +119,18 @@ def reached_text(level: Reached) -> str:
 
 
 def length_text(group: Group) -> str:
-    """The median length; where no session failed but the window ended them, the text says that that is what came."""
+    """The median length; where the window ended sessions, the text says that that came, and how often beside failures.
+
+    ``overflow at 19 (95 % 19–19)``, ``36 turns (95 % 20–36); 1 failed, 3 overflow``.
+    """
     events = group.length.events
     broke = {"overflow": "overflow", "over_budget": "over budget"}
-    came = [word for kind, word in broke.items() if events[kind]]
-    if events["fail"] or not came or group.length.median is None:
+    came = {word: events[kind] for kind, word in broke.items() if events[kind]}
+    if not came or group.length.median is None:
         return group.length.text
+    if events["fail"]:
+        counted = [f"{events['fail']} failed", *(f"{n} {word}" for word, n in came.items())]
+        return f"{group.length.text}; {', '.join(counted)}"
     return f"{' or '.join(came)} at {group.length.text.replace(' turns', '').replace(' turn', '')}"
 
 
@@ -134,6 +156,11 @@ def causes_text(group: Group) -> str:
     """``lost 36``, ``lost 3, ignored 1``, or ``–`` when nothing failed."""
     parts = [f"{name} {n}" for name, n in group.causes.items() if name != "fails" and n]
     return ", ".join(parts) or "–"
+
+
+def check_error_text(sentence: str, n: int) -> str:
+    """``a check could not decide (12 times), check `mine`: f raised ValueError: …``."""
+    return f"a check could not decide ({n} time{'' if n == 1 else 's'}), {one_line(sentence, 300)}"
 
 
 def counts_text(counts: dict[str, int]) -> str:

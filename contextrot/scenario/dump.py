@@ -34,20 +34,38 @@ def dump_scenario(raw: Mapping[str, Any]) -> str:
     return "\n".join(_map_lines(raw, 0)) + "\n" if raw else "{}\n"
 
 
+def one_line(value: Any) -> str:
+    """A value of a scenario on one line (flow style), however long: for a comment, or a short map or list.
+
+    Raises `ValueError` like `dump_scenario`.
+    """
+    if isinstance(value, str):
+        return value if _FLOW_PLAIN.fullmatch(value) and not read_plain(value)[1] else _quoted(value)
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{one_line(_key(key))}: {one_line(child)}" for key, child in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(one_line, value)) + "]"
+    return _other_scalar(value)
+
+
 def _map_lines(raw: Mapping[str, Any], column: int) -> Iterator[str]:
     """The lines of a block map whose keys stand at `column`."""
     pad = " " * column
     for key, value in raw.items():
-        if not isinstance(key, str):
-            # One kind of error for all that a file cannot hold.
-            raise ValueError(f"the key {key!r} is no text; every key of a scenario is")  # noqa: TRY004
-        name = _one_line(key)
+        name = _text_line(_key(key))
         if len(name) > _SIMPLE_KEY:
             yield f"{pad}? {name}"
             name = ""
         first, *rest = _value_lines(value, column)
         yield f"{pad}{name}:{first}"
         yield from rest
+
+
+def _key(key: object) -> str:
+    if not isinstance(key, str):
+        # One kind of error for all that a file cannot hold.
+        raise ValueError(f"the key {key!r} is no text; every key of a scenario is")  # noqa: TRY004
+    return key
 
 
 def _value_lines(value: Any, column: int) -> Iterator[str]:
@@ -89,33 +107,23 @@ def _list_lines(raw: Sequence[Any], column: int) -> Iterator[str]:
 def _short(value: Any) -> str | None:
     """A value that fits on the line of its key, or None for one that needs lines of its own."""
     if isinstance(value, str):
-        return _one_line(value) if "\n" not in value else None
+        return _text_line(value) if "\n" not in value else None
     if isinstance(value, (Mapping, list, tuple)):
-        flow = _flow(value)
+        flow = one_line(value) if _is_small(value) else None
         return flow if flow is not None and (len(flow) <= _FLOW_WIDTH or not value) else None
     return _other_scalar(value)
 
 
-def _flow(value: Any, depth: int = 0) -> str | None:
-    """A collection on one line, if all in it is short and plain to read."""
+def _is_small(value: Any, depth: int = 0) -> bool:
+    """True for what is short and plain enough to read on one line, with all in it."""
     if isinstance(value, str):
-        if len(value) > _FLOW_WIDTH or "\n" in value:
-            return None
-        plain = _FLOW_PLAIN.fullmatch(value) and not read_plain(value)[1]
-        return value if plain else _quoted(value)
+        return len(value) <= _FLOW_WIDTH and "\n" not in value
     if isinstance(value, (Mapping, list, tuple)):
         if depth > 2 or len(value) > 20:
-            return None
-        if isinstance(value, Mapping):
-            if not all(isinstance(key, str) for key in value):
-                return None
-            parts = [(_flow(key, depth + 1), _flow(child, depth + 1)) for key, child in value.items()]
-            if any(key is None or child is None for key, child in parts):
-                return None
-            return "{" + ", ".join(f"{key}: {child}" for key, child in parts) + "}"
-        items = [_flow(child, depth + 1) for child in value]
-        return None if any(item is None for item in items) else "[" + ", ".join(map(str, items)) + "]"
-    return _other_scalar(value)
+            return False
+        inner = (*value, *value.values()) if isinstance(value, Mapping) else value
+        return all(_is_small(child, depth + 1) for child in inner)
+    return True
 
 
 def _other_scalar(value: Any) -> str:
@@ -134,8 +142,8 @@ def _other_scalar(value: Any) -> str:
     raise ValueError(f"a scenario file holds texts, numbers, truth values, lists and maps, not {type(value).__name__}")
 
 
-def _one_line(text: str) -> str:
-    """A text (or key) on one line: bare where that cannot be misread, else quoted."""
+def _text_line(text: str) -> str:
+    """A text (or key) on one line of block style: bare where that cannot be misread, else quoted."""
     return text if _bare(text) else _quoted(text)
 
 

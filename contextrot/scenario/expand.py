@@ -295,11 +295,12 @@ class _Expansion:
                 fillers += 1
 
     def _filler(self, index: int) -> Item:
-        """The `index`-th filler turn. Items start again when they run out."""
-        if self.items:
+        """The `index`-th filler turn. Items start again when they run out, if nothing is to go on then."""
+        filler = self.scenario.filler
+        if self.items and (filler.then is None or index < len(self.items)):
             return self.items[index % len(self.items)]
-        kind = self.scenario.filler.kind or "notes"
-        user, reply = generate(kind, self.key, index, self.scenario.filler.tokens_per_turn)
+        kind = filler.kind or filler.then or "notes"
+        user, reply = generate(kind, self.key, index - len(self.items), filler.tokens_per_turn)
         return Item(user=user, assistant=reply)
 
     def _task(self, item: Item, index: int) -> str:

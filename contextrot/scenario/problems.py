@@ -32,7 +32,9 @@ def faults_of(error: ValidationError, root: Node, model: type[BaseModel]) -> Ite
         kind = details["type"]
         if kind == "extra_forbidden":
             key = path[-1]
-            hint = did_you_mean(key, _fields_at(model, details["loc"][:-1]))
+            known = _fields_at(model, details["loc"][:-1])
+            axes = path[:-1] == ("grid",)
+            hint = f"; the axes of a grid are {', '.join(sorted(known))}" if axes else did_you_mean(key, known)
             yield path, Fault(root.line_of(path), f"unknown key `{key}`{_within(path[:-1])}{hint}")
         elif kind == "missing":
             key = details["loc"][-1]

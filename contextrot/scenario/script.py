@@ -51,6 +51,21 @@ class Ask:
     facts: Mapping[str, FactState] = field(default_factory=dict)
     item: str = ""
 
+    @property
+    def kind(self) -> str:
+        """What verdicts call it."""
+        return "probe"
+
+    @property
+    def subject_id(self) -> str | None:
+        """The rule or fact under test."""
+        return self.subject.id if self.subject is not None else None
+
+    @property
+    def bare(self) -> str:
+        """The question where it states nothing; "" in the fresh session, where it opens with the statement."""
+        return self.text if self.turn else ""
+
 
 @dataclass(frozen=True, slots=True)
 class CannedCall:
@@ -66,10 +81,9 @@ class ScriptTurn:
     """One turn: what the user says, and what the canned assistant would say.
 
     `states` are the subjects whose statement opens this user message; what a distractor says follows them and is no
-    subject. `reply` and `calls` are None/empty under a live
-    history. `inline` is set when the user message is a probe that stays in the session; its reply is always the
-    model's. `task` is what the whole turn belongs to, replies, tool rounds and forks included; "" for the session as a
-    whole.
+    subject. `reply` and `calls` are None/empty under a live history. `inline` is set when the user message is a probe
+    that stays in the session; its reply is always the model's. `task` is what the whole turn belongs to, replies, tool
+    rounds and forks included; "" for the session as a whole.
     """
 
     turn: int
@@ -90,6 +104,36 @@ class Passive:
 
     subject: Subject
     check: Check
+
+    @property
+    def kind(self) -> str:
+        """What verdicts call it."""
+        return "passive"
+
+    @property
+    def id(self) -> str:
+        """The rule's id, its verdicts' as well."""
+        return self.subject.id
+
+    @property
+    def subject_id(self) -> str:
+        """The rule itself."""
+        return self.subject.id
+
+    @property
+    def facts(self) -> Mapping[str, FactState]:
+        """A rule looks up no fact."""
+        return {}
+
+    @property
+    def item(self) -> str:
+        """A rule has no questions in rotation."""
+        return ""
+
+    @property
+    def bare(self) -> str:
+        """A rule asks nothing."""
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +158,20 @@ class Control:
     def branch(self) -> str:
         """Name of the branch it is asked on: the kind, the probe or rule, and the item if there is one."""
         return f"{self.kind}:{self.id}/{self.item}" if self.item else f"{self.kind}:{self.id}"
+
+    @property
+    def subject(self) -> None:
+        """None: in a session of its own a statement has no distance, and no strategy could have dropped it."""
+        return
+
+    @property
+    def bare(self) -> str:
+        """The question where it states nothing: a floor's; "" for a ceiling."""
+        return self.text if self.kind == "floor" else ""
+
+
+#: What a verdict can be about. All three say `kind`, `id`, `item`, `check`, `facts`, `subject`, `subject_id`, `bare`.
+Tested = Ask | Passive | Control
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
-"""A user's own conversation as filler: OpenAI-style messages from JSON or JSONL into filler items."""
+"""A conversation as filler, in a file beside the scenario: OpenAI-style messages read into items, and items written."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,29 @@ def read_transcript(path: Path) -> tuple[Item, ...]:
     if not items:
         raise ValueError(f"the transcript {path.name} has no user message with text, so it cannot fill a turn")
     return items
+
+
+def write_transcript(items: Sequence[Mapping[str, Any]]) -> bytes:
+    """Items as a scenario writes them (`user`, `tool_calls`, `assistant`) as JSON Lines: what `read_transcript` reads.
+
+    Ids of calls are made anew, as results are found by them.
+    """
+    # ASCII only: the reader splits lines at every sign that ends one, of which JSON escapes only some.
+    return b"".join(json.dumps(message).encode("ascii") + b"\n" for message in _written(items))
+
+
+def _written(items: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    number = 0
+    for item in items:
+        yield {"role": "user", "content": item["user"]}
+        for call in item.get("tool_calls", ()):
+            number += 1
+            function = {"name": call["name"], "arguments": call["arguments"]}
+            made = {"id": f"call-{number}", "type": "function", "function": function}
+            yield {"role": "assistant", "content": None, "tool_calls": [made]}
+            yield {"role": "tool", "tool_call_id": made["id"], "content": call["result"]}
+        if "assistant" in item:
+            yield {"role": "assistant", "content": item["assistant"]}
 
 
 def _messages(text: str, name: str) -> list[Message]:

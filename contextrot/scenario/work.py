@@ -119,7 +119,11 @@ class Filler(Part):
         description="A JSON or JSONL file of OpenAI-style messages, relative to the scenario file, beside or below it.",
     )
     order: Literal["sequential", "shuffled"] = Field(
-        default="sequential", description="Items in order, or shuffled by seed; both start again when they run out."
+        default="sequential",
+        description="Items in order, or shuffled by seed; both start again when they run out, unless `then` goes on.",
+    )
+    then: Annotated[Text, Field(json_schema_extra={"enum": list(_filler.kinds())})] | None = Field(
+        default=None, description="A generator by name that goes on when items or transcript have run out."
     )
     task_turns: LaterTurn | None = Field(
         default=None,
@@ -137,7 +141,7 @@ class Filler(Part):
         """The tool rounds at regular turns as a tuple."""
         return (self.tool_calls,) if isinstance(self.tool_calls, FillerToolCall) else self.tool_calls or ()
 
-    @field_validator("kind")
+    @field_validator("kind", "then")
     @classmethod
     def _known_kind(cls, kind: str | None) -> str | None:
         if kind is not None and kind not in _filler.kinds():
@@ -150,6 +154,8 @@ class Filler(Part):
         if len(given) != 1:
             found = f"has {' and '.join(given)}" if given else "has none of them"
             raise ValueError(f"needs exactly one of kind, items and transcript, but {found}")
+        if self.kind is not None and self.then is not None:
+            raise ValueError("has a `then`, which goes on after items or a transcript; a generator never runs out")
         if self.kind is not None and self.order != "sequential":
             raise ValueError("has an `order`, which is for items and transcripts; a generator never repeats itself")
         if self.task_turns is not None and any(isinstance(item, Item) and item.task for item in self.items or ()):

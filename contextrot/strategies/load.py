@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, get_args
 
+import yaml
 from pydantic import BaseModel, BeforeValidator, SerializeAsAny, ValidationError, WithJsonSchema
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from contextrot.errors import ConfigError
 from contextrot.strategies.base import REGISTRY, Size, Strategy
+from contextrot.yaml_source import split_labels
 
 # Stands for "any strategy" in a class's own schema until `strategies_schema` puts the reference in its place.
 _NESTED = "contextrot: any strategy"
@@ -23,6 +26,8 @@ def load_strategy(raw: str | Mapping[str, Any] | Strategy) -> Strategy:
     """
     if isinstance(raw, Strategy):
         return raw
+    if isinstance(raw, str) and raw not in REGISTRY and raw.endswith(")") and raw.partition("(")[0] in REGISTRY:
+        return _labelled(raw)
     faults = list(_type_faults(raw))
     if faults:
         raise ConfigError(faults[0])
@@ -33,6 +38,48 @@ def load_strategy(raw: str | Mapping[str, Any] | Strategy) -> Strategy:
     except ValidationError as error:
         faults = [sentence for detail in error.errors() for sentence in _sentences(detail, cls)]
     raise ConfigError("\n".join(f"strategy {values['type']}: {fault}" for fault in faults))
+
+
+def _labelled(label: str) -> Strategy:
+    """The strategy behind a label as tables show it: ``fifo(keep=4 turns)``.
+
+    Raises `ConfigError` for one that does not say all of it (long texts appear in labels as a digest).
+    """
+    from contextrot.strategies.describe import strategy_label
+
+    name, _, inside = label[:-1].partition("(")
+    values: dict[str, Any] = {"type": name}
+    for part in split_labels(inside):
+        key, _, text = part.partition("=")
+        values[key] = _from_label(text)
+    why = "does not say all of it"
+    try:
+        strategy = load_strategy(values)
+    except ConfigError as error:
+        why = f"cannot be read back ({error})"
+    else:
+        if strategy_label(strategy) == label:
+            return strategy
+    raise ConfigError(
+        f"{label!r} is how tables show a strategy, and {why}; write it as a mapping, '{{type: {name}, …}}' "
+        "(`contextrot list strategies --params` has the keys)"
+    )
+
+
+def _from_label(text: str) -> Any:
+    """The value that a label shows as `text`: sizes in words, the rest as in YAML."""
+    size = re.fullmatch(r"(\d+) (turns|messages|tokens)", text)
+    if size:
+        return {size[2]: int(size[1])}
+    share = re.fullmatch(r"([\d.e-]+) of the window", text)
+    if share:
+        return {"fraction": float(share[1])}
+    if text.endswith(")") and text.partition("(")[0] in REGISTRY:
+        return _labelled(text)
+    try:
+        return None if text == "none" else yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:

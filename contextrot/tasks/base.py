@@ -33,12 +33,13 @@ class Option:
 class Intake:
     """What is wanted of one import, and what had to be left out on the way.
 
-    `turns` is the most user turns a session may have; `judge` says whether questions are wanted that code cannot grade.
-    `left_out` counts, by reason, the questions and sessions that were passed over: nothing vanishes unseen.
+    `turns` is the most user turns a session may have; `judged` says whether questions are wanted that
+    code cannot grade. `left_out` counts, by reason, the questions and sessions that were passed over: nothing vanishes
+    unseen.
     """
 
     turns: int | None = None
-    judge: bool = True
+    judged: bool = True
     options: Mapping[str, str] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)
 
@@ -86,19 +87,19 @@ class Task:
         *,
         limit: int | None = None,
         turns: int | None = None,
-        judge: bool = True,
+        judged: bool = True,
         **options: str,
     ) -> Imported:
         """At most `limit` scenarios from the file at `path`, each a mapping as in YAML (see `scenario.dump`).
 
-        `turns`: the most user turns of a session. `judge=False` leaves out what only a judge model can grade.
+        `turns`: the most user turns of a session. `judged=False` leaves out what only a judge model can grade.
         `options` are the benchmark's own. Raises `ConfigError` for a missing file, one of another format, or an option
         that does not exist; `NothingMatchedError` when nothing is left.
         """
         for name, number in (("limit", limit), ("turns", turns)):
             if number is not None and number < 1:
                 raise ConfigError(f"--{name} must be at least 1, not {number}")
-        intake = Intake(turns=turns, judge=judge, options=self._options(options))
+        intake = Intake(turns=turns, judged=judged, options=self._options(options))
         found: list[Raw] = []
         place = self._place(path)
         for raw in self._scenarios(place, intake):

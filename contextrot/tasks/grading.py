@@ -13,7 +13,7 @@ from contextrot.tasks.base import Intake, Raw
 #: Longer reference answers are said in other words by a right reply, which code cannot see.
 MAX_WORDS = 6
 MAX_CHARACTERS = 60
-ONLY_A_JUDGE = "questions that only a judge model can grade (--no-judge)"
+ONLY_A_JUDGE = "questions that only a judge model can grade (--no-judged)"
 
 _OR = re.compile(r"(?P<value>[^()]+?)\s*\(or (?P<other>[^()]+)\)\.?")
 _YES_NO = re.compile(r"(?:yes|no|true|false|likely|unlikely|maybe)\b", re.IGNORECASE)
@@ -42,7 +42,7 @@ def listed(answer: object, rubric: str, intake: Intake) -> Raw | None:
 
 def judged(rubric: str, intake: Intake) -> Raw | None:
     """A judge with this rubric, or None (counted) when no judge is wanted."""
-    if not intake.judge:
+    if not intake.judged:
         intake.leave_out(ONLY_A_JUDGE)
         return None
     return {"type": "judge", "rubric": rubric}

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
-
-import orjson
 
 from contextrot.errors import ConfigError, ScenarioError, StoreError
 from contextrot.scenario import expand, load_scenario
 from contextrot.scenario.dump import dump_scenario
+from contextrot.scenario.transcript import write_transcript
 from contextrot.tasks.base import Raw
 
 #: Bytes from which the filler of a scenario goes to a JSON Lines file: people read the YAML, and it is slow to parse.
@@ -35,7 +33,7 @@ def write(raw: Raw, folder: Path, *, force: bool = False) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if len(text.encode()) > LONG and raw.get("filler", {}).get("items"):
-            transcript.write_bytes(b"".join(orjson.dumps(one) + b"\n" for one in _messages(raw["filler"]["items"])))
+            transcript.write_bytes(write_transcript(raw["filler"]["items"]))
             text = dump_scenario(raw | {"filler": {"transcript": transcript.name}})
             written.append(transcript)
         path.write_bytes(text.encode())
@@ -48,13 +46,3 @@ def write(raw: Raw, folder: Path, *, force: bool = False) -> Path:
             file.unlink()
         raise
     return path
-
-
-def _messages(items: list[Raw]) -> list[dict[str, Any]]:
-    """Filler items as OpenAI-style messages; they hold texts only."""
-    found = []
-    for item in items:
-        found.append({"role": "user", "content": item["user"]})
-        if "assistant" in item:
-            found.append({"role": "assistant", "content": item["assistant"]})
-    return found

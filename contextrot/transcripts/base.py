@@ -130,11 +130,17 @@ class Draft:
             self.compacted(summary=summary)
 
     def done(self) -> Transcript:
-        """The transcript. Calls without result and results without call are left out, as `log.repair` does."""
+        """The transcript. Calls without result and results without call are left out, as `log.repair` does.
+
+        Where a message has more than calls nobody answered (text, calls that were answered), the rest of it is kept.
+        """
+        unanswered = self._leave_out_unanswered()
         keep = repair([message.to_dict() for message in self._messages])
         place = {old: new for new, old in enumerate(keep)}
         lost = len(self._messages) - len(keep)
         notes = list(self.notes)
+        if unanswered:
+            notes.append(f"{_counted(unanswered, 'tool_call')} without a result left out".replace("_", " "))
         if lost:
             notes.append(
                 f"{_counted(lost, 'message')} left out: tool calls without a result, or results without a call"
@@ -155,6 +161,27 @@ class Draft:
             errors=tuple(self.errors),
             notes=tuple(notes),
         )
+
+    def _leave_out_unanswered(self) -> int:
+        """Take calls that never got a result out of messages with something beside them; returns how many.
+
+        The last message may still wait for its results.
+        """
+        waiting: dict[str, int] = {}
+        answered: set[tuple[int, str]] = set()
+        for index, message in enumerate(self._messages):
+            waiting.update((call.id, index) for call in message.tool_calls)
+            if message.role == "tool" and message.tool_call_id in waiting:
+                answered.add((waiting.pop(message.tool_call_id), message.tool_call_id))
+        spoken = [i for i, message in enumerate(self._messages) if message.role in ("user", "assistant")]
+        count = 0
+        for index in spoken[:-1]:
+            message = self._messages[index]
+            kept = tuple(call for call in message.tool_calls if (index, call.id) in answered)
+            if len(kept) < len(message.tool_calls) and (kept or message.text.strip()):
+                count += len(message.tool_calls) - len(kept)
+                self._messages[index] = replace(message, tool_calls=kept)
+        return count
 
 
 def _counted(count: int, what: str) -> str:
@@ -217,6 +244,7 @@ def read_transcripts(path: str | Path, format: str | None = None) -> list[Transc
         raise ConfigError(f"{path}: cannot be read as {found.title}: {error}") from error
     if not read:
         raise ConfigError(f"{path}: read as {found.title}, it holds no user message, so there is no session in it")
+    read = _without_states_before(read)
     several = len(read) > 1
     named = [
         replace(one, name=one.name or (f"{source.path.name} {number}" if several else source.path.name))
@@ -224,6 +252,48 @@ def read_transcripts(path: str | Path, format: str | None = None) -> list[Transc
     ]
     named[0] = replace(named[0], notes=(*source.notes, *named[0].notes))
     return named
+
+
+def _without_states_before(read: Sequence[Transcript]) -> list[Transcript]:
+    """The conversations without those that a later one begins with: a log of requests has each as it grew.
+
+    What was counted of a call stays with it.
+    """
+    begins: dict[int, int] = {}
+    kept: dict[int, Transcript] = {}
+    earlier: Counter[int] = Counter()
+    for number in range(len(read) - 1, -1, -1):
+        one = read[number]
+        state, states = 0, []
+        for message in one.messages:
+            calls = tuple((call.id, call.name, call.arguments) for call in message.tool_calls)
+            state = hash((state, message.role, message.text, calls, message.tool_call_id))
+            states.append(state)
+        whole = begins.get(states[-1])
+        if whole is not None:
+            kept[whole] = _with_counts_of(one, kept[whole])
+            earlier[whole] += 1
+            continue
+        kept[number] = one
+        begins.update(dict.fromkeys(states[:-1], number))
+    for number, count in earlier.items():
+        note = (
+            f"{_counted(count, 'record')} left out: the same conversation at an earlier point, which a later one holds"
+        )
+        kept[number] = replace(kept[number], notes=(*kept[number].notes, note))
+    return [kept[number] for number in sorted(kept)]
+
+
+def _with_counts_of(start: Transcript, whole: Transcript) -> Transcript:
+    """`whole` with what only the record of its `start` says of calls and times."""
+    counted = {call.at: call for call in start.calls if call.usage != NOT_COUNTED}
+    calls = tuple(
+        counted.get(call.at, call)._replace(at=call.at) if call.usage == NOT_COUNTED else call for call in whole.calls
+    )
+    times = list(whole.times)
+    for place, time in enumerate(start.times):
+        times[place] = times[place] or time
+    return replace(whole, calls=calls, times=tuple(times))
 
 
 def _recognised(format: Format, source: Source) -> bool:

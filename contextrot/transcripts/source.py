@@ -63,7 +63,10 @@ def read_source(path: Path) -> Source:
         # A file cut off in the middle of a character is a torn last line like any other.
         if b"\n" in raw[error.start :] or len(raw) - error.start > 3 or line == 1:
             raise ConfigError(f"{path}:{line}: this line is not UTF-8 text; a transcript is JSON or JSONL") from None
-    return _lines(path, raw) if _is_jsonl(raw) else _whole(path, raw)
+    source = _lines(path, raw) if _is_jsonl(raw) else _whole(path, raw)
+    if not source.records:
+        raise ConfigError(f"{path} holds an empty list; a transcript has messages")
+    return source
 
 
 def _is_jsonl(raw: bytes) -> bool:

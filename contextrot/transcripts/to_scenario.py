@@ -7,7 +7,6 @@ Rules whose check is not clear stand in the file as comments, ready to be filled
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,12 +18,13 @@ from contextrot.errors import ConfigError, StoreError
 from contextrot.messages import Reply
 from contextrot.outcomes import Outcome
 from contextrot.scenario import load_scenario
+from contextrot.scenario.dump import dump_scenario, one_line
 from contextrot.scenario.loader import MAX_BYTES, parse_scenario
 from contextrot.scenario.transcript import MAX_BYTES as MAX_TRANSCRIPT
+from contextrot.scenario.transcript import write_transcript
 from contextrot.transcripts.base import Transcript
 from contextrot.transcripts.rules import Rule, rules_in
 from contextrot.transcripts.turns import Turn, tool_names, tools_of, turns_of
-from contextrot.transcripts.yaml_text import dump, one_line
 
 _CANARIES = ("BLUE-42", "TEAL-7", "RUST-19", "PLUM-63", "JADE-88", "SAND-31")
 #: Longest user message that is taken over as the statement of the rule in it.
@@ -212,10 +212,10 @@ def render(draft: Draft, *, transcript_file: str | None = None) -> str:
 
 def _sections(draft: Draft, transcript_file: str | None) -> Iterator[str]:
     yield "# Imported by `contextrot import`. Check what is tested before you trust it: constraints, facts and probes."
-    yield dump(draft.head)
+    yield dump_scenario(draft.head)
     if draft.constraints:
         yield "# Rules found by their wording, with the check it leaves no choice about."
-        yield dump({"constraints": draft.constraints})
+        yield dump_scenario({"constraints": draft.constraints})
     if draft.suggestions:
         yield "# More sentences that sound like standing rules. To test one, put it under `constraints:` with a check."
         for entry, why in draft.suggestions:
@@ -224,12 +224,12 @@ def _sections(draft: Draft, transcript_file: str | None) -> Iterator[str]:
         yield ""
     if draft.facts:
         yield "# No rule with a check was found, so a code is stated at the first turn and asked for later."
-        yield dump({"facts": draft.facts})
+        yield dump_scenario({"facts": draft.facts})
     if draft.tools:
-        yield dump({"tools": draft.tools})
-    yield dump({"session": {"turns": draft.turns, "history": "scripted"}})
-    yield dump({"probes": draft.probes})
-    yield dump({"filler": {"transcript": transcript_file} if transcript_file else {"items": draft.items}})
+        yield dump_scenario({"tools": draft.tools})
+    yield dump_scenario({"session": {"turns": draft.turns, "history": "scripted"}})
+    yield dump_scenario({"probes": draft.probes})
+    yield dump_scenario({"filler": {"transcript": transcript_file} if transcript_file else {"items": draft.items}})
 
 
 def write_scenario(draft: Draft, path: Path) -> list[Path]:
@@ -246,13 +246,13 @@ def write_scenario(draft: Draft, path: Path) -> list[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         if not text or len(text.encode()) > MAX_BYTES:
             beside = path.with_name(f"{path.stem}.messages.jsonl")
-            lines = "".join(_messages(draft.items))
+            lines = write_transcript(draft.items)
             if len(lines) > MAX_TRANSCRIPT:
                 raise ConfigError(
                     f"the session has {len(lines) / 1e6:,.0f} MB of text, more than the {MAX_TRANSCRIPT // 1_000_000} "
                     "MB a scenario can read; --turns N takes only its first N turns"
                 )
-            beside.write_text(lines, encoding="utf-8")
+            beside.write_bytes(lines)
             files.append(beside)
             text = render(draft, transcript_file=beside.name)
         else:
@@ -280,26 +280,6 @@ def _characters(draft: Draft) -> int:
         + sum(len(call["result"]) for call in item.get("tool_calls", ()))
         for item in draft.items
     )
-
-
-def _messages(items: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """The turns as OpenAI-style messages, one a line; ids of calls are made anew, as results are found by them."""
-    number = 0
-    for item in items:
-        yield _line({"role": "user", "content": item["user"]})
-        for call in item.get("tool_calls", ()):
-            number += 1
-            function = {"name": call["name"], "arguments": call["arguments"]}
-            made = {"id": f"call-{number}", "type": "function", "function": function}
-            yield _line({"role": "assistant", "content": None, "tool_calls": [made]})
-            yield _line({"role": "tool", "tool_call_id": f"call-{number}", "content": call["result"]})
-        if "assistant" in item:
-            yield _line({"role": "assistant", "content": item["assistant"]})
-
-
-def _line(message: dict[str, Any]) -> str:
-    # ASCII only: the reader splits lines at every sign that ends one, of which JSON escapes only some.
-    return json.dumps(message) + "\n"
 
 
 def scenario_id(name: str) -> str:

@@ -193,6 +193,42 @@ def test_without_probes_for_an_action_all_turns_count(actor, tmp_path):
     assert actions.steps_per_turn == pytest.approx(4 / 3)
 
 
+def asked_for_a_fact(actor, turn, *, inline=False):
+    branch = None if inline else f"code@{turn}"
+    actor.act(turn, branch=branch)
+    actor.writer.verdict(turn, "pass", branch=branch)
+
+
+@pytest.mark.parametrize("inline", [False, True])
+def test_questions_late_in_the_session_are_no_tool_amnesia(tmp_path, inline):
+    write_manifest(tmp_path)
+    for repeat in range(8):
+        actor = Actor(tmp_path, f"s{repeat}", strategy="full", repeat=repeat)
+        for turn in range(1, 25):
+            if turn > 16 and turn % 2:
+                asked_for_a_fact(actor, turn, inline=inline)
+            if turn <= 16 or not (inline and turn % 2):
+                actor.act(turn, ("book", {"turn": turn}))
+        actor.writer.end(24)
+    actions = group_of(tmp_path).actions
+    assert (actions.basis, actions.alert) == ("turns", False)
+    assert [third.share for third in actions.thirds] == [1, 1, 1]
+
+
+def test_questions_early_in_the_session_do_not_hide_tool_amnesia(tmp_path):
+    write_manifest(tmp_path)
+    for repeat in range(8):
+        actor = Actor(tmp_path, f"s{repeat}", strategy="full", repeat=repeat)
+        for turn in range(1, 25):
+            actor.act(turn, *([("book", {"turn": turn})] if turn <= 16 or turn % 2 else []))
+            if turn <= 8:
+                asked_for_a_fact(actor, turn)
+        actor.writer.end(24)
+    actions = group_of(tmp_path).actions
+    assert [third.share for third in actions.thirds] == [1, 1, 0.5]
+    assert actions.alert
+
+
 def test_a_reply_that_was_cut_off_short_of_a_call_is_not_counted(actor, tmp_path):
     actor.act(1, BOOK)
     actor.writer.call(2, outcome="truncated")
@@ -273,3 +309,78 @@ def test_the_columns_are_whole_numbers(actor, tmp_path):
     names = ["warn_turn", "rotate_turn", "actions", "repeated_actions", "tasks", "task_calls"]
     assert {str(table[name].dtype) for name in names} == {"Int64"}
     assert pd.isna(table["warn_turn"].iloc[0])
+
+
+# --- actions and abstentions asked for inside other checks
+
+
+def run_of(folder, probes, *, model="sim/perfect"):
+    """A real run of one session against a simulated model; `probes` is YAML."""
+    import asyncio
+
+    from contextrot.bench.matrix import load_matrix
+    from contextrot.bench.runner import run
+    from contextrot.bench.store import RunDirectory
+    from contextrot.config import BenchConfig
+
+    text = (
+        "contextrot: 1\nid: acts\nsystem: You book.\n"
+        "tools:\n  - {name: book, description: Book., parameters: {type: object, properties: {when: {type: string}}},"
+        ' returns: [\'{"status": "booked"}\']}\n'
+        f"filler: {{kind: notes, tokens_per_turn: 40}}\nsession: {{turns: 6}}\nprobes:\n{probes}\n"
+    )
+    (folder / "acts.yaml").write_text(text, encoding="utf-8")
+    config = BenchConfig(
+        scenarios=[str(folder / "acts.yaml")], models=[model], strategies=["full"], repeats=2, controls=False
+    )
+    with RunDirectory.at(folder / "run") as directory:
+        asyncio.run(run(load_matrix(config), directory))
+    return folder / "run"
+
+
+BOOKING = "{type: tool_call, name: book, arguments: {when: Friday}}"
+NOT_SORRY = "{type: not, check: {type: keyword, any: [sorry]}}"
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        BOOKING,
+        f"{{type: all_of, checks: [{BOOKING}, {NOT_SORRY}]}}",
+        f"{{type: all_of, checks: [{NOT_SORRY}, {{type: any_of, checks: [{BOOKING}, {{type: keyword, any: [zz]}}]}}]}}",
+        f"{{type: not, check: {{type: not, check: {BOOKING}}}}}",
+    ],
+)
+def test_a_probe_that_asks_for_an_action_inside_another_check_asks_for_it(tmp_path, check):
+    folder = run_of(tmp_path, f"  - {{id: b, ask: Book Friday., at: {{every: 2}}, mode: inline, check: {check}}}")
+    found = group_of(folder).actions
+    assert found.basis == "probes"
+    assert [third.share for third in found.thirds] == [1.0, 1.0, 1.0]
+    assert (found.actions, found.repeated.count) == (8, 0)  # the fresh session included
+
+
+def test_an_action_that_is_forbidden_is_not_asked_for(tmp_path):
+    check = f"{{type: not, check: {BOOKING}}}"
+    folder = run_of(tmp_path, f"  - {{id: b, ask: Book nothing., at: {{every: 2}}, mode: inline, check: {check}}}")
+    assert not load_run(folder).verdicts["asks_action"].any()
+
+
+def test_invented_answers_are_seen_inside_other_checks_and_told_from_other_failures(tmp_path):
+    dog = "id: dog, ask: What is the name of my dog?, at: [2, 4]"
+    abstain = "{type: all_of, checks: [{type: abstain}, {type: count, unit: words, at_most: %s}]}"
+    probe = f"  - {{{dog}, check: {abstain}}}"
+    (tmp_path / "good").mkdir()
+    found = group_of(run_of(tmp_path / "good", probe % 40)).hallucinated
+    assert (found.count, found.n) == (0, 4)
+    (tmp_path / "bad").mkdir()
+    found = group_of(run_of(tmp_path / "bad", probe % 40, model="sim/perfect?cannot=abstain")).hallucinated
+    assert (found.count, found.n) == (4, 4)
+
+
+def test_a_reply_that_says_it_does_not_know_in_too_many_words_made_nothing_up(tmp_path):
+    write_manifest(tmp_path)
+    writer = SessionWriter(tmp_path, "s", strategy="full")
+    for turn, (outcome, abstained) in enumerate((("fail", True), ("fail", False), ("pass", True), ("fail", None)), 1):
+        writer.verdict(turn, outcome, check="all_of", subject=None, asks_action=False, abstained=abstained)
+    found = group_of(tmp_path).hallucinated
+    assert (found.count, found.n) == (1, 3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -112,7 +113,16 @@ def test_an_estimate_starts_anew_at_a_compaction() -> None:
     )
     sizes = {turn: tokens for turn, tokens, _ in one.occupancy}
     assert sizes[8] < sizes[7]
-    assert [(found.turn, found.recorded) for found in one.compactions] == [(7, True)]
+    assert [(found.turn, found.recorded) for found in one.compactions] == [(8, True)]
+
+
+def test_a_compaction_is_at_the_same_turn_whether_it_is_recorded_or_inferred() -> None:
+    inferred = audit(session(5, tokens=[1000, 2000, 1500, 1000, 1100]))
+    whole = session(5, tokens=[1000, 2000, 1500, 1000, 1100])
+    at = next(place for place, turn in enumerate(whole.turn_of) if turn == 4)
+    recorded = audit(replace(whole, compactions=(Compaction(at),)))
+    assert [one.turn for one in inferred.compactions] == [one.turn for one in recorded.compactions] == [4]
+    assert [one.recorded for one in recorded.compactions] == [True]
 
 
 def test_compactions_are_inferred_from_shorter_prompts() -> None:
@@ -125,7 +135,7 @@ def test_compactions_are_inferred_from_shorter_prompts() -> None:
 def test_a_recorded_compaction_is_not_inferred_again() -> None:
     [transcript] = read_transcripts(SAMPLES / "claude_code.jsonl")
     [found] = audit(transcript).compactions
-    assert (found.turn, found.recorded, found.before, found.trigger) == (1, True, 15_306, "manual")
+    assert (found.turn, found.recorded, found.before, found.trigger) == (2, True, 15_306, "manual")
 
 
 def test_rules_by_turn() -> None:

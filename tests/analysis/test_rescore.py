@@ -16,7 +16,8 @@ from fault_server import FaultServer, completion, ok, serving
 
 from contextrot.analysis.rescore import rescore
 from contextrot.analysis.tables import load_run
-from contextrot.bench.runner import load_matrix, run
+from contextrot.bench.matrix import load_matrix
+from contextrot.bench.runner import run
 from contextrot.bench.store import RunDirectory
 from contextrot.config import BenchConfig
 from contextrot.errors import ConfigError, NothingMatchedError, StoreError
@@ -92,7 +93,7 @@ def records(folder: Path, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
 @pytest.mark.parametrize("history", ["live", "scripted"])
 def test_the_same_checks_change_nothing(history: str, tmp_path: Path) -> None:
     folder = bench(tmp_path, history=history)
-    result = rescore(folder, write=tmp_path / "again")
+    result = rescore(folder, out=tmp_path / "again")
     assert files(tmp_path / "again") == files(folder)
     assert result.changes == []
     assert result.refused == {}
@@ -107,7 +108,7 @@ def test_verdicts_without_a_reply_are_kept(tmp_path: Path) -> None:
     folder = bench(tmp_path, window=340, strategies=["full"])
     unread = [record for _, record in records(folder, "verdict") if record["call"] is None]
     assert {record["outcome"] for record in unread} >= {"overflow", "not_run"}
-    result = rescore(folder, write=tmp_path / "again")
+    result = rescore(folder, out=tmp_path / "again")
     assert result.unanswered == len(unread)
     assert files(tmp_path / "again") == files(folder)
 
@@ -129,7 +130,7 @@ def test_an_agents_replies_are_judged_one_by_one(tmp_path: Path, monkeypatch: py
     monkeypatch.syspath_prepend(str(tmp_path))
     folder = bench(tmp_path, models=["python:rescored_agent:Agent"], window=None)
     again = tmp_path / "again"
-    result = rescore(folder, write=again)
+    result = rescore(folder, out=again)
     outcomes = Counter(record["outcome"] for _, record in records(folder, "verdict"))
     assert outcomes["pass"]
     assert outcomes["fail"]
@@ -176,7 +177,7 @@ def test_what_a_judge_said_is_kept_and_what_code_decides_is_judged_anew(tmp_path
     text = text.replace("- {id: code, ask", "- {id: said, ask")
     folder = bench(tmp_path, text, judge="sim/perfect", strategies=["full"])
     asked = [record for _, record in records(folder, "verdict") if record["check"] == "judge"]
-    result = rescore(folder, write=tmp_path / "again")
+    result = rescore(folder, out=tmp_path / "again")
     assert result.judged == sum(record["call"] is not None for record in asked) > 0
     assert ("triage", "said", "judge") not in result.rows
     assert result.changes == []
@@ -221,7 +222,7 @@ def test_the_written_run_can_be_reported_and_says_where_it_comes_from(tmp_path: 
     folder = bench(tmp_path)
     before = files(folder)
     today = changed(tmp_path, (RECALL, "at: [0, 2, 4, 6], check: {type: keyword, none: [AYE]}"))
-    result = rescore(folder, [today], write=tmp_path / "again")
+    result = rescore(folder, [today], out=tmp_path / "again")
     assert files(folder) == before
     manifest = orjson.loads((tmp_path / "again" / "run.json").read_bytes())
     original = orjson.loads((folder / "run.json").read_bytes())
@@ -237,7 +238,7 @@ def test_the_written_run_can_be_reported_and_says_where_it_comes_from(tmp_path: 
 def test_a_changed_question_is_refused_with_a_sentence(tmp_path: Path) -> None:
     folder = bench(tmp_path)
     today = changed(tmp_path, ("ask: What is our project code?", "ask: Which project code do we have?"))
-    result = rescore(folder, [today], write=tmp_path / "again")
+    result = rescore(folder, [today], out=tmp_path / "again")
     refused = {(refusal.kind, refusal.id): refusal for refusal in result.refused.values()}
     assert set(refused) == {("probe", "code"), ("ceiling", "code"), ("floor", "code")}
     sentence = str(refused["probe", "code"])
@@ -282,7 +283,7 @@ def test_what_the_run_has_no_reply_for_is_said(tmp_path: Path) -> None:
 def test_a_session_that_cannot_be_read_is_kept_as_it_is(tmp_path: Path) -> None:
     folder = bench(tmp_path)
     (folder / "sessions" / "torn.jsonl").write_bytes(b'{"t":"head","v"')
-    result = rescore(folder, write=tmp_path / "again")
+    result = rescore(folder, out=tmp_path / "again")
     assert any("torn.jsonl" in note for note in result.notes)
     assert files(tmp_path / "again")["torn.jsonl"] == b'{"t":"head","v"'
 
@@ -293,7 +294,7 @@ def test_nothing_to_rescore_and_folders_in_use_are_refused(tmp_path: Path) -> No
     with pytest.raises(NothingMatchedError, match="it has triage"):
         rescore(folder, [other])
     with pytest.raises(StoreError, match="in use already"):
-        rescore(folder, write=folder)
+        rescore(folder, out=folder)
     (tmp_path / "scenario.yaml").unlink()
     with pytest.raises(ConfigError, match="--scenario"):
         rescore(folder)
@@ -311,3 +312,20 @@ def test_a_thousand_sessions_take_seconds(tmp_path: Path) -> None:
     assert time.process_time() - start < 20
     assert result.graded > 10_000
     assert result.changes == []
+
+
+def test_an_unfinished_rescored_run_is_not_gone_on_with(tmp_path: Path) -> None:
+    folder = bench(tmp_path)
+    again = tmp_path / "again"
+    rescore(folder, out=again)
+
+    def go_on() -> None:
+        settings = BenchConfig(**orjson.loads((again / "run.json").read_bytes())["config"])
+        with RunDirectory.at(again) as directory:
+            asyncio.run(run(load_matrix(settings), directory))
+
+    go_on()  # finished: nothing is asked, nothing is refused
+    path = sorted((again / "sessions").glob("*.jsonl"))[-1]
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-3]))
+    with pytest.raises(StoreError, match=f"rescored from {folder}.*resume {folder}"):
+        go_on()

@@ -6,7 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from contextrot.bench.runner import load_matrix, run
+from contextrot.bench.matrix import load_matrix
+from contextrot.bench.runner import run
 from contextrot.bench.store import RunDirectory
 from contextrot.config import BenchConfig
 

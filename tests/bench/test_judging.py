@@ -258,3 +258,95 @@ def test_the_embedded_model_can_be_asked_and_never_decides_what_it_did_not_say(t
     said = vote["reply"]["content"]
     decided = {word for word in ("pass", "fail") if f'"verdict": "{word}"' in said}
     assert found["outcome"] == "inconclusive" or {found["outcome"]} == decided
+
+
+class Outage:
+    """A judge that can be asked for the first `good` votes only, until `over`; counts what it is asked."""
+
+    def __init__(self, good: int, word: str = "pass") -> None:
+        self.good, self.word, self.asked, self.over = good, word, 0, False
+
+    async def __call__(self, request: Any) -> Any:
+        self.asked += 1
+        if self.over or self.asked <= self.good:
+            return await replies(lambda body: verdict(self.word if self.over else "pass"))(request)
+        return await error(500, "down")(request)
+
+
+def outage(tmp_path: Path, judge: Outage, spoken: list[str], **settings: Any) -> Path:
+    """A run against a judge with an outage, run again once more when it is over."""
+
+    def say(body: dict[str, Any]) -> str:
+        spoken.append(last(body))
+        return "Good morning, it is BLUE-42." if "code?" in last(body) else "Good morning!"
+
+    with serving() as server, serving() as judging_server:
+        server.plays(replies(say))
+        judging_server.plays(judge)
+        settings["judge"] = {"id": f"endpoint/judge@{judging_server.url}", "window": 4096}
+        out, scenario = tmp_path / "run", write(tmp_path, SCENARIO)
+        ask(server, out, scenario, **settings)
+        assert "error" in {record["outcome"] for record in of(session(out), "verdict")}
+        before = session_lines(out)
+        ask(server, out, scenario, **settings)  # still down: nothing is lost by asking in vain
+        assert [v["outcome"] for v in of(session(out), "verdict")].count("error") > 0
+        assert len(session_lines(out).popitem()[1]) == len(before.popitem()[1])
+        spoken.append("-- over --")
+        judge.over, judge.asked = True, 0
+        ask(server, out, scenario, **settings)
+        asked = judge.asked
+        ask(server, out, scenario, **settings)
+        assert judge.asked == asked
+    return out
+
+
+@pytest.mark.parametrize("good", [0, 3, 7])
+def test_after_an_outage_of_the_judge_only_the_failed_votes_are_asked_again(tmp_path: Path, good: int) -> None:
+    judge, spoken = Outage(good), list[str]()
+    out = outage(tmp_path, judge, spoken)
+    records = session(out)
+    assert spoken[-1] == "-- over --"
+    assert len(spoken) == 3 + 2 + 1  # three turns and two probes, each asked once
+    assert {record["outcome"] for record in of(records, "verdict")} == {"pass"}
+    votes = of(records, "call", purpose="judge")
+    assert len(votes) == 5 * 2 + 2
+    assert judge.asked == len(votes) - good
+    calls = of(records, "call")
+    assert [call["n"] for call in calls] == list(range(len(calls)))
+    graded = {call["n"] for call in calls if call["purpose"] != "judge"}
+    assert {record["call"] for record in of(records, "verdict")} <= graded
+    assert {record["call"] for record in of(records, "msg", origin="reply")} == graded
+    assert records[-1]["ended"] == "completed"
+    assert not list((out / "sessions").glob(".*"))
+
+
+def test_what_a_strategy_would_have_done_after_the_verdict_is_done_then(tmp_path: Path) -> None:
+    judge, spoken = Outage(0, "fail"), list[str]()
+    out = outage(tmp_path, judge, spoken, strategies=[{"name": "reanchor", "every": 50, "on_violation": True}])
+    records = session(out)
+    assert {record["outcome"] for record in of(records, "verdict")} == {"fail"}
+    assert records[-1]["ended"] == "completed"
+    assert spoken[-1] != "-- over --"
+    calls = of(records, "call")
+    assert [call["n"] for call in calls] == list(range(len(calls)))
+
+
+def test_a_vote_that_came_to_nothing_reopens_no_session(tmp_path: Path) -> None:
+    with serving() as server:
+        server.plays(judging(lambda asked: "I would rather not say."))
+        served = {"id": f"endpoint/served@{server.url}", "window": 4096}
+        out, scenario = tmp_path / "run", write(tmp_path, SCENARIO)
+        ask(server, out, scenario, judge=served)
+        before = session_lines(out)
+        ask(server, out, scenario, judge=served)
+        assert session_lines(out) == before
+
+
+def test_a_simulated_model_never_satisfies_a_check_inside_another(tmp_path: Path) -> None:
+    bench(tmp_path / "run", write(tmp_path, SCENARIO), **(SIMULATED | {"models": ["sim/perfect?cannot=recall"]}))
+    asked = of(session(tmp_path / "run", "full"), "verdict", kind="probe")
+    assert {(v["outcome"], v["reason"].startswith("`recall`")) for v in asked} == {("fail", True)}
+    forbidden = SCENARIO.replace("{type: recall, fact: code}", "{type: not, check: {type: recall, fact: code}}")
+    bench(tmp_path / "not", write(tmp_path, forbidden), **(SIMULATED | {"models": ["sim/perfect?cannot=recall"]}))
+    asked = of(session(tmp_path / "not", "full"), "verdict", kind="probe")
+    assert {v["outcome"] for v in asked} == {"pass"}

@@ -17,6 +17,7 @@ from recorded import Body, Record, ask, calling, of, replies, session, sessions,
 from rich.console import Console
 from small_bench import SCENARIO, bench, session_lines
 
+import contextrot as cr
 from contextrot.analysis.tables import load_run
 from contextrot.errors import ConfigError, MissingKeyError, StoreError
 from contextrot.models.extractive import ExtractiveModel
@@ -326,3 +327,13 @@ def test_the_level_of_the_budget_is_recorded_when_it_changes(history: str, scena
     show_session(out, session_lines(out).popitem()[0], console=console)
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert "budget_level: from OK, to WARN" in shown
+
+
+def test_prefix_reuse_is_known_of_a_history_nobody_is_asked_in(scenario_file: Path, tmp_path: Path) -> None:
+    strategies = ["full", {"type": "fifo", "keep": {"turns": 2}}]
+    run = cr.bench(
+        scenario_file, models="sim/perfect", strategies=strategies, history="scripted", repeats=1, out=tmp_path / "run"
+    )
+    reuse = run.sessions.query("not control").set_index("strategy")["mean_prefix_reuse"]
+    assert reuse["full"] > 0.7
+    assert 0 < reuse["fifo(keep=2 turns)"] < 0.5

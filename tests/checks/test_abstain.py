@@ -43,7 +43,7 @@ def test_the_reason_tells_a_refusal_from_an_invention() -> None:
 
 
 def test_a_known_fact_beside_the_admission_is_no_invention() -> None:
-    reply = "You told me the project code BLUE-42. I don't have a delivery address."
+    reply = "You told me the project code BLUE-42. I don't know more than that."
     assert grade(reply, {"code": FactState("BLUE-42")}).outcome is Outcome.PASS
     assert grade(reply, {"code": FactState("TEAL-7")}).outcome is Outcome.FAIL
 

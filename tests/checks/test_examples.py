@@ -160,3 +160,33 @@ def test_a_text_matches_its_pattern(pattern):
 @pytest.mark.parametrize("pattern", ["(", "a{100000}"])
 def test_a_pattern_that_simple_means_cannot_serve_gives_none(pattern):
     assert matching(pattern) is None
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"type": "language", "is": "de"},
+        {"type": "language", "is": "ja"},
+        {"type": "case", "is": "upper"},
+        JSON,
+        {"type": "count", "unit": "words", "at_most": 3},
+        {"type": "count", "unit": "characters", "at_most": 12},
+        {"type": "keyword", "none": ["cannot", "recall"]},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    "lost", [CODE, {"type": "recall", "fact": "plain"}, {"type": "keyword", "all": ["BLUE"]}], ids=str
+)
+def test_what_was_lost_is_broken_without_breaking_what_is_kept(lost, rule):
+    kept, gone = load_check(rule), load_check(lost)
+    reply = example_for([(gone, False), (kept, True)], FACTS)
+    assert reply is not None
+    assert grade(gone, reply, FACTS).outcome is Outcome.FAIL
+    assert grade(kept, reply, FACTS).outcome is Outcome.PASS
+
+
+def test_a_wrong_answer_is_given_in_words_where_nothing_speaks_against_it():
+    reply = example_for([(load_check(CODE), False)], FACTS)
+    assert reply is not None
+    assert "TEAL-7" in reply.text

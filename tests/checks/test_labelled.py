@@ -16,6 +16,8 @@ ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "benchmarks" / "labelled").glob("*.yaml"))
 #: A judge's error is measured against a user's own labels.
 UNLABELLED = {"judge"}
+#: Splits by the first word of a file's name; the others are halved into `a` and `b`.
+BLIND = {"blind": {"c"}, "fresh": {"d"}}
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -49,6 +51,34 @@ def test_the_halves_are_alike(cases: list[dict[str, Any]]) -> None:
         assert abs(halves[kind, label, "a"] - halves[kind, label, "b"]) <= 1, (kind, label)
 
 
+def test_the_blind_split_tries_every_check(cases: list[dict[str, Any]]) -> None:
+    blind = [case for case in cases if case["split"] == "c"]
+    assert len(blind) >= 160
+    assert {case["type"] for case in blind} == {case["type"] for case in cases}
+    labels = Counter(case["label"] for case in blind)
+    assert min(labels["pass"], labels["fail"]) >= 0.4 * len(blind)
+
+
+def test_the_fresh_split_tries_hardest_what_was_mended(cases: list[dict[str, Any]]) -> None:
+    fresh = [case for case in cases if case["split"] == "d"]
+    least = {
+        "abstain": 24, "recall": 30, "recall_list": 20, "language": 10, "keyword": 4, "regex": 4, "not": 3, "count": 8,
+        "decimals": 8, "json": 8, "tool_call": 6, "all_of": 2, "any_of": 2,
+    }  # fmt: skip
+    assert len(fresh) >= 130
+    types = Counter(case["type"] for case in fresh)
+    assert {kind: types[kind] for kind, n in least.items() if types[kind] < n} == {}
+    labels = Counter(case["label"] for case in fresh)
+    assert min(labels["pass"], labels["fail"]) >= 0.4 * len(fresh)
+    earlier = {str(case["reply"]) for case in cases if case["split"] != "d" and len(str(case["reply"])) > 12}
+    assert [case["id"] for case in fresh if str(case["reply"]) in earlier] == []
+
+
+def test_the_published_table_is_of_these_replies(cases: list[dict[str, Any]]) -> None:
+    published = (ROOT / "docs" / "checkers.md").read_text(encoding="utf-8")
+    assert f"n = {len(cases)}, made by" in published
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_cases_are_whole_and_named_once(path: Path) -> None:
     content = read(path)
@@ -60,7 +90,7 @@ def test_cases_are_whole_and_named_once(path: Path) -> None:
             "id", "check", "reply", "label", "split", "why", "facts",
         }  # fmt: skip
         assert case["label"] in ("pass", "fail", "inconclusive")
-        assert case["split"] in ("a", "b")
+        assert case["split"] in BLIND.get(path.stem.split("_")[0], {"a", "b"})
     for check in content["checks"].values():
         if check["type"] != "python":
             load_check(check)

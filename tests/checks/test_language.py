@@ -127,3 +127,27 @@ def test_the_classifier_is_imported_when_it_is_first_needed() -> None:
         "sys.exit('py3langid' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "reply", ["東京都千代田区", "株式会社東芝", "営業時間：午前九時～午後五時", "確認済。問題無。"]
+)
+def test_a_few_signs_without_kana_are_japanese_or_chinese(reply: str) -> None:
+    assert {outcome(code, reply) for code in ("ja", "zh")} == {"inconclusive"}
+    assert outcome("de", reply) == "fail"
+
+
+@pytest.mark.parametrize("reply", ["会议已移至星期四上午十点。", "會議已經改到星期四上午十點。", "好的，我明白了。"])
+def test_what_only_chinese_writes_is_chinese_however_short(reply: str) -> None:
+    assert (outcome("zh", reply), outcome("ja", reply)) == ("pass", "fail")
+
+
+FRENCH = "La réunion est déplacée à jeudi matin à cause de la grève des transports."
+
+
+def test_a_quotation_does_not_decide_for_the_few_words_before_it() -> None:
+    assert outcome("fr", f'The answer is "{FRENCH}"') in ("fail", "inconclusive")
+    assert outcome("en", f'The answer is "{FRENCH}"') in ("pass", "inconclusive")
+    # a reply that is the quotation, or names who said it, is told by it
+    assert outcome("fr", f"« {FRENCH} »") == "pass"
+    assert outcome("fr", f"Oui : « {FRENCH} »") == "pass"

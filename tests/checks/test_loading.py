@@ -1,6 +1,7 @@
 """Loading checks: every fault at once, each naming the wrong word; and what is shown of the registry."""
 
 import json
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -112,3 +113,17 @@ def test_facts_come_as_values_or_with_their_history() -> None:
 
 def test_a_reply_object_is_graded_as_it_is() -> None:
     assert checks.check({"type": "json"}, Reply(content="{}", finish_reason="stop")).outcome is Outcome.PASS
+
+
+def test_checks_inside_checks_without_end_are_a_sentence() -> None:
+    deep: Any = {"type": "json"}
+    for _ in range(2000):
+        deep = {"type": "not", "check": deep}
+    with pytest.raises(ConfigError, match="more than 50 levels"):
+        checks.load_check(deep)
+    with pytest.raises(ConfigError, match="more than 50 levels"):
+        checks.load_check({"type": "all_of", "checks": [{"type": "json"}, deep]})
+    own: dict[str, Any] = {"type": "not"}
+    own["check"] = own
+    with pytest.raises(ConfigError, match="more than 50 levels"):
+        checks.load_check(own)

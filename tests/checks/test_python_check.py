@@ -106,6 +106,69 @@ def test_a_fault_of_the_function_is_an_error_and_no_failure_of_the_reply(
     assert check(turned, "x").outcome is Outcome.ERROR
 
 
+HOSTILE = """\
+from contextrot.outcomes import Outcome, Verdict
+
+class Mute(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+    __repr__ = __str__
+
+def raises(reply):
+    raise Mute
+
+def returns(reply):
+    return Mute()
+
+def half(reply):
+    return True, "half a character: \\ud83d"
+
+def wordless(reply):
+    return Verdict(Outcome.FAIL, None)
+
+def unknown(reply):
+    return Verdict("maybe")
+
+def forgets(reply, facts):
+    facts.clear()
+    return True
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "outcome", "word"),
+    [
+        ("raises", "error", "Mute"),
+        ("returns", "error", "Mute"),
+        ("half", "pass", "half a character: ?"),
+        ("wordless", "fail", ""),
+        ("unknown", "error", "maybe"),
+    ],
+)
+def test_no_function_breaks_the_session_it_grades(folder: Path, function: str, outcome: str, word: str) -> None:
+    (folder / "hostile.py").write_text(HOSTILE, encoding="utf-8")
+    verdict = check(load(folder, f"hostile.py:{function}"), "x")
+    assert verdict.outcome.value == outcome
+    assert word in verdict.reason
+    verdict.reason.encode()
+
+
+def test_what_a_function_prints_is_no_part_of_the_output(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "loud.py").write_text("print('loaded')\ndef f(reply):\n    print('asked')\n    return True\n")
+    assert check(load(folder, "loud.py:f"), "x").outcome is Outcome.PASS
+    print("after")
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("after\n", "loaded\nasked\n")
+
+
+def test_a_function_changes_no_facts_for_the_checks_after_it(folder: Path) -> None:
+    (folder / "hostile.py").write_text(HOSTILE, encoding="utf-8")
+    first = {"type": "python", "function": "hostile.py:forgets", "facts": ["code"]}
+    both = load_check({"type": "all_of", "checks": [first, {"type": "recall", "fact": "code"}]}, base_dir=folder)
+    assert check(both, "It is BLUE-42.", facts={"code": "BLUE-42"}).outcome is Outcome.PASS
+    assert check(both, "It is TEAL-7.", facts={"code": "BLUE-42"}).outcome is Outcome.FAIL
+
+
 def test_a_method_and_an_installed_module_can_be_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert check(load(folder, "checks.py:Tools.short"), "abc").outcome is Outcome.PASS
     assert check(load(folder, "checks.py:Tools.short"), "abcd").outcome is Outcome.FAIL

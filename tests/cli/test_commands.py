@@ -193,3 +193,19 @@ def test_help_of_bench_names_every_setting(cli: Cli) -> None:
             name, "--" + name.replace("_", "-")
         )
         assert flag in shown
+
+
+def test_another_run_in_the_folder_is_told_in_words(cli: Cli, tmp_path: Path) -> None:
+    arguments = ("bench", "small.yaml", "--strategy", "full", "--out", "run", "--no-report")
+    assert cli(*arguments, "--model", "sim/perfect", "--repeats", "1").returncode == 0
+    done = cli(*arguments, "--model", "sim/hazard", "--repeats", "2", "--judge", "sim/perfect", "--window", "900")
+    assert done.returncode == 2
+    for line in ("models: sim/perfect was there and is not now", "models: sim/hazard was not there and is now",
+                 "repeats: was 1, is now 2"):  # fmt: skip
+        assert f"\n  {line}" in done.stderr
+    assert "{" not in done.stderr
+    assert "'" not in done.stderr
+    done = cli(*arguments, "--model", "sim/perfect", "--repeats", "1", "--window", "900")
+    assert "small × sim/perfect: window was " in done.stderr
+    assert ", is now 900" in done.stderr
+    assert cli(*arguments, "--model", "sim/perfect", "--repeats", "1").returncode == 0

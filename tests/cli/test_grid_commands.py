@@ -59,3 +59,11 @@ def test_a_length_for_all_contradicts_a_grid_over_lengths(cli: Cli, crossed: Pat
     done = cli(*arguments, "--json", "--out", "run")
     assert done.returncode == 0, done.stderr
     assert len(json.loads(done.stdout)["groups"]) == 4
+
+
+def test_an_axis_that_is_none_is_answered_with_those_there_are(cli: Cli, crossed: Path) -> None:
+    crossed.write_text(GRID + "  temperature: [0, 1]\n", encoding="utf-8")
+    done = cli("validate", "crossed.yaml")
+    assert done.returncode == 2
+    assert "the axes of a grid are filler, history, mode, place, tokens_per_turn, turns" in done.stderr
+    assert "did you mean" not in done.stderr

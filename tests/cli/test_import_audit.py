@@ -34,7 +34,7 @@ def test_secrets_are_counted_never_shown(cli: Cli, tmp_path: Path) -> None:
     assert "ann@example.com" in text
     cli("import", "chat.json", "--out", "all.yaml", "--redact", "all")
     assert "ann@example.com" not in (tmp_path / "all.yaml").read_text(encoding="utf-8")
-    done = cli("import", "chat.json", "--out", "none.yaml", "--no-redact")
+    done = cli("import", "chat.json", "--out", "none.yaml", "--redact", "none")
     assert "redacted" not in done.stdout
     assert KEY in (tmp_path / "none.yaml").read_text(encoding="utf-8")
 
@@ -119,3 +119,61 @@ def test_what_audit_refuses(cli: Cli, arguments: list[str], sentence: str) -> No
     assert done.returncode == 2
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_audit_shows_no_secret_and_still_counts_the_same_action(cli: Cli, tmp_path: Path) -> None:
+    rounds = []
+    for number in (1, 2, 3):
+        call = {
+            "id": f"c{number}",
+            "type": "function",
+            "function": {"name": "fetch", "arguments": f'{{"key": "{KEY}"}}'},
+        }
+        rounds += [
+            {"role": "user", "content": "again"},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c{number}", "content": "fine"},
+            {"role": "assistant", "content": f"done with {KEY}"},
+        ]
+    name = f"log-{KEY}.json"
+    (tmp_path / name).write_text(json.dumps(rounds), encoding="utf-8")
+    for arguments in ((), ("--json",), ("--check", "{type: json}"), ("--json", "--check", "{type: json}")):
+        done = cli("audit", name, *arguments)
+        assert done.returncode == 0, done.stderr
+        assert KEY not in done.stdout
+        assert "[api-key-1]" in done.stdout
+    [found] = json.loads(done.stdout)["sessions"]
+    assert found["repeats"] == 2
+    done = cli("import", name)
+    assert KEY not in done.stdout + "".join(path.name for path in tmp_path.glob("*.yaml"))
+
+
+def test_several_are_told_apart_by_file_with_every_broken_rule_and_one_unit(cli: Cli, tmp_path: Path) -> None:
+    chat = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello there, good to see you."}]
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text(json.dumps({"messages": chat, "id": "same"}), encoding="utf-8")
+    checks = ["--check", "{type: json}", "--check", "{type: count, unit: words, at_most: 3}"]
+    done = cli("audit", "a.json", "b.json", *checks)
+    said = " ".join(done.stdout.split())
+    assert "a.json" in said
+    assert "b.json" in said
+    assert said.count("broke count-2 at turn 1, json-1 at turn 1") == 2
+    assert said.count("tokens") == 2
+    said = " ".join(cli("audit", "a.json", "b.json", "--window", "1000").stdout.split())
+    assert "tokens" not in said
+    assert said.count("%") == 2
+
+
+def test_the_turn_checks_apply_from_has_to_be_there(cli: Cli) -> None:
+    arguments = ("audit", str(SAMPLES / "openai.json"), "--check", "{type: json}")
+    assert cli(*arguments, "--from", "2").returncode == 0
+    done = cli(*arguments, "--from", "3")
+    assert done.returncode == 2
+    assert "--from 3 is past the last turn (2)" in done.stderr
+
+
+def test_import_says_as_json_what_it_wrote(cli: Cli, tmp_path: Path) -> None:
+    done = cli("import", str(SAMPLES / "openai.json"), "--json")
+    told = json.loads(done.stdout)
+    assert (told["id"], told["format"], told["turns"], told["tested"]) == ("openai", "openai", 2, ["rule-1"])
+    assert all((tmp_path / name).exists() for name in told["files"])

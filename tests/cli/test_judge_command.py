@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from command_line import Cli
+import pytest
+from command_line import SMALL, Cli
 
 LABELS = """\
 - {rubric: The reply is friendly., ask: hi, reply: This answer keeps to the rubric., label: pass}
@@ -19,7 +20,7 @@ def test_what_is_measured_is_shown(cli: Cli, tmp_path: Path) -> None:
     done = cli("judge", "labels.yaml", "--judge", "sim/perfect")
     assert done.returncode == 0, done.stderr
     assert "SIMULATED" in done.stdout
-    assert "67% (2 of 3)" in done.stdout
+    assert "67 % (2 of 3)" in done.stdout
     assert "0.40" in done.stdout
     assert "line 3: labelled pass" in done.stdout
 
@@ -39,6 +40,7 @@ def test_what_cannot_be_measured_is_a_sentence(cli: Cli, tmp_path: Path) -> None
     for arguments, word in [
         (("judge", "labels.yaml"), "no judge is named"),
         (("judge", "labels.yaml", "--judge", "sim/perfect"), "labels.yaml:2"),
+        (("judge", "labels.yaml", "--judge", "sim/perfect"), "must be pass or fail"),
         (("judge", "none.yaml", "--judge", "sim/perfect"), "cannot read"),
         (("judge", "labels.yaml", "--judge", "sim/perfect", "--votes", "2"), "odd"),
     ]:
@@ -46,3 +48,34 @@ def test_what_cannot_be_measured_is_a_sentence(cli: Cli, tmp_path: Path) -> None
         assert done.returncode == 2
         assert word in done.stderr
         assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("written", ["no", "true", "bad", "1", "''"])
+def test_a_label_that_is_none_is_told_what_it_may_be(cli: Cli, tmp_path: Path, written: str) -> None:
+    (tmp_path / "labels.yaml").write_text(LABELS.replace("label: fail", f"label: {written}"), encoding="utf-8")
+    done = cli("judge", "labels.yaml", "--judge", "sim/perfect")
+    assert done.returncode == 2
+    assert "must be pass or fail" in done.stderr
+
+
+CHATTY = """\
+print("imported")
+class Agent:
+    def __init__(self):
+        print("made")
+    def feed(self, text):
+        print("fed")
+        return '{"verdict": "pass", "reason": "r"}'
+"""
+
+
+def test_what_an_agent_prints_is_no_part_of_the_json(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "chatty.py").write_text(CHATTY, encoding="utf-8")
+    (tmp_path / "small.yaml").write_text(SMALL, encoding="utf-8")
+    done = cli("bench", "small.yaml", "--model", "python:chatty:Agent", "--json", "--repeats", "1")
+    assert json.loads(done.stdout)["run"]
+    assert all(word in done.stderr for word in ("imported", "made", "fed"))
+    (tmp_path / "labels.yaml").write_text(LABELS, encoding="utf-8")
+    done = cli("judge", "labels.yaml", "--judge", "python:chatty:Agent", "--json")
+    assert json.loads(done.stdout)["n"] == 3
+    assert "fed" in done.stderr

@@ -48,7 +48,7 @@ def test_questions_for_a_judge_are_announced_or_left_out(cli: Cli, tmp_path: Pat
     (tmp_path / "q.jsonl").write_text(json.dumps(row), encoding="utf-8")
     done = cli("tasks", "import", "multichallenge", "q.jsonl")
     assert "next: contextrot bench multichallenge --model MODEL --judge MODEL" in done.stdout
-    without = cli("tasks", "import", "multichallenge", "q.jsonl", "--no-judge")
+    without = cli("tasks", "import", "multichallenge", "q.jsonl", "--no-judged")
     assert without.returncode == 5
     assert "1 × questions that only a judge model can grade" in without.stderr
 

@@ -51,7 +51,7 @@ def test_json_names_every_change(cli: Cli, recorded: Path, tmp_path: Path) -> No
 
 
 def test_a_written_run_is_reported_like_any_other(cli: Cli, recorded: Path, tmp_path: Path) -> None:
-    done = cli("rescore", "run", "--write", "again")
+    done = cli("rescore", "run", "--out", "again")
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "again" / "run.json").read_text())["rescored"]["from"] == "run"
     told, again = cli("report", "run", "--json"), cli("report", "again", "--json")
@@ -59,7 +59,7 @@ def test_a_written_run_is_reported_like_any_other(cli: Cli, recorded: Path, tmp_
     first, second = json.loads(told.stdout), json.loads(again.stdout)
     assert (first.pop("run"), second.pop("run")) == ("run", "again")
     assert first == second
-    assert cli("rescore", "run", "--write", "again").returncode == 2
+    assert cli("rescore", "run", "--out", "again").returncode == 2
 
 
 def test_names_that_match_nothing(cli: Cli, recorded: Path, tmp_path: Path) -> None:
@@ -67,3 +67,23 @@ def test_names_that_match_nothing(cli: Cli, recorded: Path, tmp_path: Path) -> N
     assert cli("rescore", "run", "--scenario", "other.yaml").returncode == 5
     assert cli("rescore", "nowhere").returncode == 2
     assert cli("rescore", "run", "--scenario", "nowhere.yaml").returncode == 2
+
+
+def test_only_what_changes_is_a_row(cli: Cli, recorded: Path, tmp_path: Path) -> None:
+    assert "1 row unchanged" in cli("rescore", "run").stdout
+    assert "pass→fail" not in cli("rescore", "run").stdout
+    text = SMALL.replace(
+        "check: {type: recall, fact: code}",
+        "check: {type: all_of, checks: [{type: recall, fact: code}, {type: count, unit: words, at_most: 1}]}",
+    )
+    (tmp_path / "today.yaml").write_text(text, encoding="utf-8")
+    done = cli("rescore", "run", "--scenario", "today.yaml")
+    assert "pass→fail" in done.stdout
+    assert "unchanged" not in done.stdout
+
+
+def test_a_sentence_about_many_scenarios_is_said_once() -> None:
+    from contextrot.cli.rescore import _of
+
+    assert _of(["a"]) == "a"
+    assert _of(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"

@@ -80,3 +80,9 @@ def test_doctor_knows_window_and_price_of_listed_models_without_a_key(cli: Cli) 
     assert "128,000" in found[0]["window"]
     assert "0.15" in found[0]["price"]
     assert "OPENAI_API_KEY" in found[0]["state"]
+
+
+def test_a_label_with_a_comma_is_one_strategy(cli: Cli) -> None:
+    labels = "full, re_anchor(inner=pinned(keep=3 turns), every_n_turns=5)"
+    found = doctor(cli, "--model", "sim/perfect", "--strategy", labels)
+    assert found["strategies"][0] == ["full", "re_anchor(inner=pinned(keep=3 turns), every_n_turns=5)"]

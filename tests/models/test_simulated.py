@@ -240,7 +240,9 @@ def test_evidence_is_found_as_words_of_its_own(text, evidence, found):
 
 
 async def test_what_it_cannot_do_it_never_does_and_the_rest_is_as_promised():
-    hint = Truth((RULE, RULE), lambda obeyed: Reply(" ".join(map(str, obeyed))), ("recall", "json"))
+    hint = Truth(
+        (RULE, RULE), lambda obeyed: Reply(" ".join(map(str, obeyed))), (frozenset({"recall"}), frozenset({"json"}))
+    )
     replies = [
         await sim("hazard?hazard=0.25&cannot=recall").complete(call(system(RULE), seed=seed, hint=hint))
         for seed in range(2000)

@@ -7,9 +7,12 @@ import re
 import time
 from hashlib import blake2b
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
+from contextrot.errors import ScenarioError
+from contextrot.scenario import expand, load_scenario
 from contextrot.scenario.filler import KINDS, MIN_TOKENS, generate, kinds
 from contextrot.scenario.library import shipped
 from contextrot.tokens import estimate
@@ -212,3 +215,35 @@ def test_cost_grows_with_the_size_and_no_faster(kind: str) -> None:
     seconds(1_000)
     small, large = (min(seconds(tokens) for _ in range(5)) for tokens in (1_000, 20_000))
     assert large < 4 * 20 * small
+
+
+def test_a_generator_goes_on_when_ones_own_turns_have_run_out(tmp_path: Path) -> None:
+    text = (
+        "contextrot: 1\nid: own\nfiller: {items: [Begin., Go on.], then: email, tokens_per_turn: 60}\n"
+        "session: {turns: 6, history: scripted}\n"
+        "probes: [{id: p, ask: Ready?, at: end, check: {type: keyword, any: [aye]}}]\n"
+    )
+    path = tmp_path / "own.yaml"
+    path.write_text(text, encoding="utf-8")
+    turns = expand(load_scenario(path), seed=0, repeat=0).turns
+    assert [turn.user for turn in turns[:2]] == ["Begin.", "Go on."]
+    later = [turn.user for turn in turns[2:]]
+    assert len(set(later)) == 4
+    assert all(54 <= estimate(said) <= 66 for said in later)
+    path.write_text(text.replace(", then: email", ""), encoding="utf-8")
+    again = expand(load_scenario(path), seed=0, repeat=0).turns
+    assert [turn.user for turn in again[2:4]] == ["Begin.", "Go on."]
+
+
+def test_a_generator_has_nothing_to_go_on_with(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text(
+        "contextrot: 1\nid: own\nfiller: {kind: notes, then: email}\nsession: {turns: 6}\n"
+        "probes: [{id: p, ask: Ready?, at: end, check: {type: keyword, any: [aye]}}]\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(ScenarioError, match="a generator never runs out"):
+        load_scenario(path)
+    path.write_text(path.read_text().replace("kind: notes, then: email", "items: [a], then: emial"), encoding="utf-8")
+    with pytest.raises(ScenarioError, match="did you mean `email`"):
+        load_scenario(path)

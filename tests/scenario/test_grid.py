@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -143,6 +143,7 @@ def test_a_grid_is_not_expanded_as_if_it_were_one_session() -> None:
         expand(scenario({"turns": [20]}), seed=0, repeat=0)
 
 
+@settings(deadline=None)
 @given(
     name=st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z"),
     turns=st.lists(st.integers(1, 100_000), min_size=1, max_size=3, unique=True),
@@ -313,3 +314,25 @@ def test_a_transcript_fills_the_cells_too(tmp_path: Path) -> None:
     path.write_text(yaml.safe_dump(raw), encoding="utf-8")
     cells = load_scenario(path).cells()
     assert [expand(cell, seed=0, repeat=0).turns[2].user for cell in cells] == ["turn 0", "turn 0"]
+
+
+FACTS_ALONE = {"constraints": [], "session": {"turns": 20}}
+
+
+@pytest.mark.parametrize(
+    ("places", "more", "words"),
+    [
+        (["first_user", {"turn": 1}], {"session": {"turns": 20}}, ["`first_user` and `{turn: 1}`", "same"]),
+        (["system", "first_user"], FACTS_ALONE, ["`system` and `first_user`", "never in the system prompt"]),
+        (["system", {"turn": 4}, {"turn": 1}], FACTS_ALONE, ["`system` and `{turn: 1}`"]),
+    ],
+)
+def test_two_places_that_are_one_message_are_told(places: list[Any], more: dict[str, Any], words: list[str]) -> None:
+    told = faults({"place": places}, **more)
+    assert all(word in told[0] for word in words)
+    assert len(told) == 1
+
+
+def test_places_that_differ_for_a_rule_are_kept() -> None:
+    assert len(scenario({"place": ["system", "first_user", {"turn": 4}]}, session={"turns": 20}).cells()) == 3
+    assert len(scenario({"place": ["first_user", {"turn": 4}]}, **FACTS_ALONE).cells()) == 2

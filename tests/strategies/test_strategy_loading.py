@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -133,3 +134,21 @@ def test_every_strategy_is_described() -> None:
 )
 def test_labels(raw: Any, label: str) -> None:
     assert strategy_label(load_strategy(raw)) == label
+
+
+@pytest.mark.parametrize("raw", GOOD, ids=str)
+def test_the_label_of_a_strategy_is_read_back_or_refused_with_the_way_out(raw: Any) -> None:
+    strategy = load_strategy(raw)
+    label = strategy_label(strategy)
+    if any(re.fullmatch(r"[0-9a-f]{8}", part) for part in re.split(r"[=,() ]+", label)):  # a digest of a long text
+        with pytest.raises(ConfigError, match="write it as a mapping"):
+            load_strategy(label)
+    else:
+        assert load_strategy(label) == strategy
+
+
+def test_a_label_that_says_something_else_is_refused() -> None:
+    assert load_strategy("pinned(keep=3 turns)") == load_strategy({"type": "pinned", "keep": {"turns": 3}})
+    for text in ("pinned(keep=3)", "pinned()", "pinned(keep=3 turns, nothing=1)", "pinned(keep=abcdef12)"):
+        with pytest.raises(ConfigError, match="write it as a mapping"):
+            load_strategy(text)

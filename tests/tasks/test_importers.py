@@ -153,15 +153,15 @@ def test_locomo_lines_come_in_order_of_sessions_with_date_and_speaker() -> None:
 
 
 def test_what_is_left_out_is_counted_by_reason() -> None:
-    found = REGISTRY["locomo"].read(SAMPLES / "locomo10.json", judge=False, questions="2")
+    found = REGISTRY["locomo"].read(SAMPLES / "locomo10.json", judged=False, questions="2")
     assert found.left_out == {
-        "questions that only a judge model can grade (--no-judge)": 1,
+        "questions that only a judge model can grade (--no-judged)": 1,
         "questions whose evidence is not in the dialogue, or comes after --turns": 1,
         "questions that name no evidence": 1,
     }
     assert len(found.scenarios[0]["probes"]) == 2
     with pytest.raises(NothingMatchedError, match="3 × questions that only a judge model can grade"):
-        REGISTRY["multichallenge"].read(SAMPLES / "benchmark_questions.jsonl", judge=False)
+        REGISTRY["multichallenge"].read(SAMPLES / "benchmark_questions.jsonl", judged=False)
 
 
 def test_multichallenge_asks_the_last_turn_and_judges_by_its_criterion() -> None:
@@ -208,7 +208,7 @@ def test_sequor_rules_that_stay_are_checked_on_every_reply_and_replaced_ones_unt
 
 
 def test_sequor_without_a_judge_still_says_the_rule_that_nobody_grades() -> None:
-    scenario = imported("sequor", SAMPLES / "sequor" / "add", judge=False)["sequor-step_size_4-conversation_2_1"]
+    scenario = imported("sequor", SAMPLES / "sequor" / "add", judged=False)["sequor-step_size_4-conversation_2_1"]
     assert [rule.id for rule in scenario.constraints] == ["syn-1-turn-1", "syn-2-turn-5"]
     assert "Sound like a cheerful neighbour" in script_of(scenario).turns[8].user
 

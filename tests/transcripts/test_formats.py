@@ -330,7 +330,7 @@ def test_bad_lines_in_the_middle_are_counted(tmp_path: Path) -> None:
         (b"\xff\xfe[\x00]\x00", "is UTF-16"),
         (b'[{"role": "user", "content": "\xe9"}]\n', "is not UTF-8"),
         ({"rows": 3}, "which is no transcript format I know; name one with --format"),
-        ([], "which is no transcript format I know"),
+        ([], "holds an empty list"),
         ([{"role": "assistant", "content": "hi"}], "holds no user message"),
         ('{"type": "session_meta", "payload": {"id": "x"}}', "holds no user message"),
         ('{"a": 1}\nx\ny\nz\n', "is it a transcript?"),
@@ -409,3 +409,116 @@ def test_a_file_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(source_module, "MAX_BYTES", 1_000_000)
     with pytest.raises(ConfigError, match="more than the 1 MB that are read; cut it"):
         read_transcripts(written(tmp_path, " " * 1_000_001))
+
+
+def calling(*ids: str, text: str | None = None) -> dict[str, Any]:
+    calls = [{"id": id_, "type": "function", "function": {"name": f"f{id_}", "arguments": "{}"}} for id_ in ids]
+    return {"role": "assistant", "content": text, "tool_calls": calls}
+
+
+def asked(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
+def replied(text: str) -> dict[str, Any]:
+    return {"role": "assistant", "content": text}
+
+
+def result_of(id_: str) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": id_, "content": "r"}
+
+
+def test_of_an_aborted_parallel_call_the_rest_is_kept_with_its_usage(tmp_path: Path) -> None:
+    aborted = calling("1", "2", text="checking") | {"usage": {"prompt_tokens": 50, "completion_tokens": 5}}
+    raw = [asked("q"), aborted, result_of("1"), asked("stop"), replied("ok")]
+    [one] = read_transcripts(written(tmp_path, raw))
+    assert shape(one)[1] == (1, "assistant", "checking", ["f1"])
+    assert [message.role for message in one.messages] == ["user", "assistant", "tool", "user", "assistant"]
+    assert (one.calls[0].at, one.calls[0].usage.prompt_tokens) == (1, 50)
+    assert one.notes == ("1 tool call without a result left out",)
+
+
+def test_the_text_beside_a_call_that_nobody_answered_is_kept(tmp_path: Path) -> None:
+    [one] = read_transcripts(
+        written(tmp_path, [asked("q"), calling("1", text="let me see"), asked("no"), replied("ok")])
+    )
+    assert [text for _, _, text, _ in shape(one)] == ["q", "let me see", "no", "ok"]
+    # calls that still wait when the record ends are whole
+    [one] = read_transcripts(written(tmp_path, [asked("q"), calling("1", "2", text="go"), result_of("1")]))
+    assert shape(one)[1][3] == ["f1", "f2"]
+
+
+def test_a_turn_of_codex_that_the_user_aborted_keeps_what_was_said(tmp_path: Path) -> None:
+    def item(**payload: Any) -> str:
+        return json.dumps({"type": "response_item", "payload": payload})
+
+    def said(role: str, text: str) -> str:
+        return item(type="message", role=role, content=[{"type": "input_text", "text": text}])
+
+    lines = [
+        said("user", "q"),
+        said("assistant", "checking"),
+        item(type="function_call", name="shell", arguments="{}", call_id="1"),
+        json.dumps({"type": "event_msg", "payload": {"type": "turn_aborted", "reason": "interrupted"}}),
+        said("user", "go on"),
+        said("assistant", "done"),
+    ]
+    [one] = read_transcripts(written(tmp_path, "\n".join(lines), "r.jsonl"))
+    assert [text for _, _, text, _ in shape(one)] == ["q", "checking", "go on", "done"]
+    assert "1 tool call without a result left out" in one.notes
+
+
+def test_a_log_with_the_whole_history_on_each_line_is_one_conversation(tmp_path: Path) -> None:
+    history = [message for n in range(4) for message in (asked(f"q{n}"), replied(f"a{n}"))]
+    lines = [json.dumps({"messages": history[: 2 * n]}) for n in range(1, 5)]
+    other = json.dumps({"messages": [asked("q0"), replied("another")]})
+    read = read_transcripts(written(tmp_path, "\n".join([*lines, other]), "log.jsonl"))
+    assert [one.turns for one in read] == [4, 1]
+    assert "3 records left out" in read[0].notes[-1]
+    assert read[1].notes == ()
+    # the very same conversation twice is two: one sample of a data set may be there twice
+    assert len(read_transcripts(written(tmp_path, f"{other}\n{other}", "twice.jsonl"))) == 2
+
+
+def test_a_reply_beside_its_request_is_read_with_its_usage(tmp_path: Path) -> None:
+    def line(question: list[Any], text: str, tokens: int) -> str:
+        choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+        usage = {"prompt_tokens": tokens, "completion_tokens": 2}
+        return json.dumps({"messages": question, "response": {"choices": [choice], "usage": usage, "model": "m"}})
+
+    first, second = line([asked("q")], "d", 7), line([asked("q"), replied("d"), asked("r")], "e", 20)
+    [one] = read_transcripts(written(tmp_path, f"{first}\n{second}", "log.jsonl"))
+    assert [text for _, _, text, _ in shape(one)] == ["q", "d", "r", "e"]
+    assert [call.usage.prompt_tokens for call in one.calls] == [7, 20]
+    assert {call.model for call in one.calls} == {"m"}
+    already = json.dumps({"messages": [asked("q"), replied("d")], "response": {"choices": [{"message": replied("d")}]}})
+    [one] = read_transcripts(written(tmp_path, already))
+    assert [text for _, _, text, _ in shape(one)] == ["q", "d"]
+    [one] = read_transcripts(written(tmp_path, {"messages": [asked("q")], "response": {"strange": 1}}))
+    assert one.notes == ("1 response that cannot be read left out",)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {
+            "request": {"body": {"messages": [asked("q")]}},
+            "response": {"body": {"choices": [{"message": replied("d")}]}},
+        },
+        {
+            "input": "q",
+            "output": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "d"}]}],
+        },
+        {"input": [asked("q")], "response": {"output": [{"type": "message", "role": "assistant", "content": "d"}]}},
+        {"messages": [asked("q")], "response": "d"},
+    ],
+    ids=["proxy", "responses", "responses beside", "text"],
+)
+def test_requests_as_they_are_logged(tmp_path: Path, record: dict[str, Any]) -> None:
+    [one] = read_transcripts(written(tmp_path, record))
+    assert [(role, text) for _, role, text, _ in shape(one)] == [("user", "q"), ("assistant", "d")]
+
+
+def test_a_reply_without_its_request_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no transcript format I know"):
+        read_transcripts(written(tmp_path, {"id": "x", "choices": [{"message": replied("d")}]}))

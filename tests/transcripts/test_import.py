@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -18,8 +17,6 @@ from contextrot.scenario import Scenario, expand, load_scenario
 from contextrot.transcripts import Transcript, read_transcripts
 from contextrot.transcripts.rules import derived, rules_in
 from contextrot.transcripts.to_scenario import Draft, draft_scenario, scenario_id, write_scenario
-from contextrot.transcripts.yaml_text import dump, one_line
-from contextrot.yaml_source import parse_yaml
 
 SAMPLES = Path(__file__).parent / "samples"
 
@@ -64,22 +61,6 @@ def test_every_text_comes_back_byte_for_byte(said: list[tuple[str, str, str]], p
         scenario, _ = imported(Path(folder), session(*messages))
     found = [(item.user, [call.result for call in item.tool_calls], item.assistant) for item in scenario.items]
     assert found == wanted
-
-
-@given(texts)
-@settings(max_examples=200, deadline=None)
-def test_written_yaml_reads_back(text: str) -> None:
-    for written in (dump({"a": [text]}), one_line({"a": [text]})):
-        root, faults = parse_yaml(written)
-        assert root is not None
-        assert not faults
-        assert root.data() == {"a": [text]}
-        assert yaml.safe_load(written) == {"a": [text]}
-    assert "\n" not in one_line({"a": [text]})
-
-
-def test_long_texts_stand_as_blocks() -> None:
-    assert "    |-\n" in dump({"a": ["one\n  two\nthree"]}).replace("- |-", "    |-")
 
 
 def test_a_rule_of_the_system_prompt_becomes_a_constraint(tmp_path: Path) -> None:
@@ -138,7 +119,7 @@ def test_a_rule_the_session_does_not_bear_out_is_a_comment(tmp_path: Path) -> No
     scenario, draft = imported(tmp_path, session(system("Answer in JSON."), *turns))
     assert scenario.constraints == ()
     assert [why for _, why in draft.suggestions] == ["only 0 of 4 recorded replies keep it; is this what it means?"]
-    assert "#   - {id: 'rule-1', text: 'Answer in JSON" in (tmp_path / "imported.yaml").read_text(encoding="utf-8")
+    assert "#   - {id: rule-1, text: Answer in JSON" in (tmp_path / "imported.yaml").read_text(encoding="utf-8")
     assert scenario.system == "Answer in JSON."
 
 

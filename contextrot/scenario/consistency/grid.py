@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from contextrot.scenario.consistency.findings import Finding
 from contextrot.scenario.consistency.timing import timing
+from contextrot.scenario.fields import AtTurn, Place
 from contextrot.scenario.grid import Grid
 from contextrot.scenario.schema import Scenario
 
@@ -33,7 +34,7 @@ def _useless(scenario: Scenario, grid: Grid) -> Iterator[tuple[str, str]]:
     if scenario.filler.kind is None:
         source = "items" if scenario.filler.items is not None else "a transcript"
         for axis in ("tokens_per_turn", "filler"):
-            if axis in axes:
+            if axis in axes and not (axis == "tokens_per_turn" and scenario.filler.then):
                 yield (
                     axis,
                     f"the grid crosses `{axis}`, which is for a generator, but the filler has {source}; "
@@ -41,8 +42,27 @@ def _useless(scenario: Scenario, grid: Grid) -> Iterator[tuple[str, str]]:
                 )
     if "place" in axes and not scenario.constraints and not scenario.facts:
         yield "place", "the grid crosses `place`, but there is no constraint or fact to place"
+    elif "place" in axes and (same := _same_places(scenario, axes["place"])) is not None:
+        yield "place", f"the grid crosses `place` over {same}; leave one of them out"
     if "mode" in axes and not scenario.probes:
         yield "mode", "the grid crosses `mode`, but there is no probe"
+
+
+def _same_places(scenario: Scenario, places: Sequence[Place]) -> str | None:
+    """Two places at which everything is said in the very same message, in words; None when all differ."""
+    seen: dict[tuple[int | None, int | None], Place] = {}
+    for place in places:
+        turn = place.turn if isinstance(place, AtTurn) else int(place == "first_user")
+        key = (turn if scenario.constraints else None, max(turn, 1) if scenario.facts else None)
+        if key in seen:
+            only = " (a fact is never in the system prompt)" if "system" in (place, seen[key]) else ""
+            return f"{_written(seen[key])} and {_written(place)}, which are the same here{only}"
+        seen[key] = place
+    return None
+
+
+def _written(place: Place) -> str:
+    return f"`{{turn: {place.turn}}}`" if isinstance(place, AtTurn) else f"`{place}`"
 
 
 def _of_cells(scenario: Scenario) -> Iterator[Finding]:

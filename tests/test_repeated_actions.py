@@ -54,6 +54,13 @@ def test_another_action(one: str, other: str) -> None:
         "Traceback (most recent call last):\n",
         "FileNotFoundError: x",
         "<tool_use_error>File has not been read</tool_use_error>",
+        "Failed: 3, passed: 9",
+        "Failed: no such file",
+        "Failed: 0, Error: disk full",
+        "Error: none of the tests ran",
+        "Error: null pointer",
+        "Error: 0x80070005",
+        "FAILED (errors=1)",
     ],
 )
 def test_failed_results(result: str | None) -> None:
@@ -113,3 +120,23 @@ def test_done_links_calls_and_results() -> None:
         (0, "second", None, 1),
         (1, None, None, 1),
     ]
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        "Failed: 0, passed: 12",
+        "failed: 0\nErrors: 0",
+        "Failed 0 of 12",
+        "failed=0 passed=3",
+        "Failed tests: 0",
+        "Error: none",
+        "errors: []",
+        "0 failed, 12 passed",
+        "No errors found.",
+        '{"errors": [], "error": "none"}',
+        '{"error": "No error."}',
+    ],
+)
+def test_a_count_of_no_failures_is_a_success(result: str) -> None:
+    assert not failed(result)
