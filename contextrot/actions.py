@@ -24,7 +24,9 @@ _FAILED_TEXT = re.compile(
 _NONE_FAILED = re.compile(
     r"\s*\[?(?:errors?|failed|failures?|exceptions?)\b"
     r"(?: (?:tests?|checks?|cases?|jobs?|steps?|items?|files?|count))?\]?"
-    r"(?:\s*[:=]\s*(?:0(?![\w.%])|(?:none|no|nil|null|false)\b|\[\s*\]|\{\s*\}|\"\"|'')|(?<=failed)\s+0(?![\w.%]))"
+    r"(?:\s*[:=]\s*(?:0(?![\w.%])|"
+    r"(?<!error:)(?<!error: )(?<!error=)(?:none|no|nil|null|false)\b|"
+    r"\[\s*\]|\{\s*\}|\"\"|'')|(?<=failed)\s+0(?![\w.%]))"
     r"(?:\s+(?:out )?of \d+|\s+(?:tests?|checks?|cases?|jobs?|steps?|items?|files?)\b)?"
     r"\s*(?:[,;.|/)\n]+|\Z|(?=[^\W\d]+\s*[:=]\s*\d))",
     re.IGNORECASE,

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 
 BREAK = re.compile(
-    r"(?<!\bapprox)(?<!\bno)(?<!\bca)(?<!\bc)[.!;…]+[\"')\]]*(?=\s|$)|\?+[\"')\]]*(?=[\s—]|$)|\n(?=[\n\-*•#>|\d]|"
+    r"(?<!\bapprox)(?<!\bno)(?<!\bca)(?<!\bc)[.!;…]+[\"')\]]*(?=\s|$)|\?+[\"')\]]*(?=[\s—]|$)|[\U0001f300-\U0001faff]\s(?=[^\W\d_a-z])|"
+    r"\n(?=[\n\-*•#>|\d]|"
     r"[^\W\d_a-z]|$)"
 )
 _FILL_WORDS = (
@@ -26,7 +27,7 @@ FILL = rf"(?:{_LEAD}(?:{_FILL_WORDS})(?![^\W_]))*{_LEAD}\Z"
 CHANGE = (
     r"(?:chang|updat|rais|increas|lower|reduc|cut|revis|correct|amend|adjust|mov|switch|replac|supersed|bump|push|"
     r"lift|boost|hik|slash|trim|expand|overrod|overwr|"
-    r"reschedul|shift|rename|modif|overrid|overrul|drop|rose|rise|grew|grown|brought|decreas|extend|"
+    r"slow|sped|speed|reschedul|shift|rename|modif|overrid|overrul|drop|rose|rise|grew|grown|brought|decreas|extend|"
     r"shorten|postpon|swap|edit|went|transfer|relocat|migrat)"
     r"[a-z]{0,6}"
 )
@@ -177,8 +178,20 @@ NOW_LEFT = re.compile(
 #: "Tuesday is out", "Ann has left": of names only, for "7 left" counts
 GONE_RIGHT = re.compile(
     r"[\"')\]]*\s*(?:(?:is|are|was|has been)\s+(?:now\s+)?(?:out(?! of)|off(?=\s*(?:[,;]|\Z))|history|"
-    r"gone|dead|off the table|ruled out)\b|(?:has |have |had )?(?:since )?(?:quit|resigned|retired|closed|shut down|"
+    r"gone|dead|off the table|ruled out|on (?:[a-z]+ )?leave)\b|commented[ -]out\b|(?:has |have |had )?(?:since |just )?"
+    r"(?:hand(?:s|ed)|pass(?:es|ed)|turn(?:s|ed)) (?:it |(?:the|this|that|her|his|their|your) [\w-]+ )?(?:over|off|on)\b"
+    r"(?! (?:the|an?|her|his|their|your|all)\b)|(?:has |have |had )?(?:since |just )?(?:stepped (?:down|back|aside)|"
+    r"went on (?:[a-z]+ )?leave|bowed out)\b|(?:has |have |had )?(?:since )?(?:quit|resigned|retired|closed|shut down|"
     r"moved on|left(?: (?:the|our|your) (?:company|team|project|firm|job))?(?=[\s\"')]*(?:[,;]|\Z)))\b)"
+)
+#: "with Dr Hale assisting", "assisted by Dr Hale"
+ASSISTING_RIGHT = re.compile(
+    r"[\"')\]]*,?\s*(?:is |are |was |will be |would be |only |just )*(?:assisting|assists|helping out|shadowing|observing|"
+    r"standing by|on standby|sitting in|lending a hand|in support|as (?:the |an? |her |his )?(?:assistant|deputy|"
+    r"second|stand-in|understudy|substitute))\b"
+)
+ASSISTED_LEFT = re.compile(
+    rf"\b(?:assisted by|helped by|supported by|shadowed by|(?:help|assistance|support) from|assistant is){FILL}"
 )
 #: what was only talked about
 PROPOSED_LEFT = re.compile(

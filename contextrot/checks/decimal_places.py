@@ -23,6 +23,13 @@ _LINKS = regex.compile(r"(?:https?://|www\.)\S++|\b[\w.+-]{1,64}@[\w-]{1,64}\.[\
 _DATES = regex.compile(
     r"(?<!\d)\d{1,4}([./-])\d{1,2}\1\d{1,4}(?!\d)|(?<!\d)\d{1,2}:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?!\d)"
 )
+#: a time of day with a point: 14.30 Uhr, at 9.15 am, from 14.30 h
+_CLOCKS = regex.compile(
+    r"(?<![\d.,])(?:[01]?\d|2[0-3])\.[0-5]\d(?![\d.,]\d)(?:\s?(?:uhr\b|o'clock\b|p\.?m\b|a\.m\b|"
+    r"am\b(?!\s+(?:\w+tag|mittwoch|ende|anfang|\d)))|(?<=\b(?:at|um|kl\.?|klo|ab|bis|from|until|till|by|since|before|after|"
+    r"à|alle|gegen)\s{1,2}\d{1,2}\.\d\d)\s?(?:h|hrs|hours)\b)",
+    regex.I,
+)
 _LABELS = regex.compile(
     r"\b(?:version|release|python|java|php|ruby|rust|node(?:\.js)?|django|rails|postgres(?:ql)?|mysql|ubuntu|debian|"
     r"fedora|ios|macos|android|kubernetes|chrome|firefox|tls|http|usb|claude|gemini|llama|qwen|section|chapter|figure|"
@@ -52,7 +59,7 @@ _AFTER_RESULT = regex.compile(r"[*_`)}\]$€£%°\\]{0,8}\s{0,2}[%€$£]?[*_`]{
 
 def numbers_of(text: str) -> list[ShownNumber]:
     """The numbers a text states, in order. Linear in its length."""
-    for pattern in (_LINKS, _DATES, _LABELS, _MARKERS):
+    for pattern in (_LINKS, _DATES, _CLOCKS, _LABELS, _MARKERS):
         # Letters of the same length keep the positions and read as no number.
         text = pattern.sub(lambda found: "x" * len(found.group()), text)
     found: list[ShownNumber] = []

@@ -218,6 +218,8 @@ def probabilities(text: str, asked: str = "") -> dict[str, float]:
 def _may_be_both(text: str) -> bool:
     """True for a few Chinese characters that may as well be Japanese."""
     signs = len(_HAN.findall(text))
+    if 6 * signs < weight(text):  # most of it is in another script, and that is told by itself
+        return False
     return 0 < signs < _MOST_WITHOUT_KANA and _KANA.search(text) is None and _CHINESE.search(text) is None
 
 

@@ -32,6 +32,9 @@ from contextrot.checks.value_forms import (
 MOST_MENTIONS = 1000
 _SUFFIXES = r"-(?:based|area|side|bound|born|wide|style|like|only|related|region|office|site|depot|branch|time)\b"
 _AFTER_APOSTROPHE = re.compile(r"'(?:s|d|ll|re|ve|m)?(?![^\W_])")
+_CODE_NAME = re.compile(r"[a-z]+_?\d+\w*|[a-z]+(?:_[a-z0-9]+)+")
+_CODE_PREFIX = re.compile(r"(?<![\w.@/:\\-])[a-z_]\w*\.(?:[a-z_]\w*\.){0,3}\Z")
+_CODE_ENDS = re.compile(r"(?![\w/@\\]|\.\w|-\w)")
 _EDGES = " \n\t.,;:!?\"'()[]"
 
 
@@ -61,7 +64,7 @@ def _whole(page: Page, start: int, end: int) -> bool:
     if before == "_" or after == "_" or (last.isalnum() and after in ("+", "#") and after):
         return False
     if before and before in "-@." and _alnum(far_before) and not UNSPACED.match(far_before):
-        return False
+        return before == "." and _dotted(page.folded, start, end)
     if before == "'" and _alnum(far_before) and end - start <= 2:
         return False
     if before and before in ":/," and first.isdigit() and far_before.isdigit():
@@ -73,6 +76,13 @@ def _whole(page: Page, start: int, end: int) -> bool:
     if after == "." and _alnum(far_after):  # "teal-7.As you said" lacks a space, "nantes.com" is another word
         return page.shown[end + 1].isupper() and not page.shown[end + 1 : end + 3].isupper()
     return not (after and after in ":/,@" and far_after.isdigit() and last.isdigit()) and after != "@"
+
+
+def _dotted(text: str, start: int, end: int) -> bool:
+    """True for a name of code behind the names it belongs to: `bfloat16` in `torch.bfloat16`."""
+    if _CODE_NAME.fullmatch(text, start, end) is None or not _CODE_ENDS.match(text, end):
+        return False
+    return _CODE_PREFIX.search(text, max(0, start - 60), start) is not None
 
 
 @dataclass(frozen=True)

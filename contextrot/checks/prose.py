@@ -19,14 +19,17 @@ _DENSE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]")
 _WORD = re.compile(r"[^\W\d_]+(?:['’·-][^\W\d_]+)*")
 _SENTENCE = re.compile(r"(?<=[.!?…।؟])[\"'”»)\]]*\s+|(?<=[。！？])|\n+")
 _TEXT_FENCES = frozenset({"", "text", "txt", "plain", "plaintext", "markdown", "md"})
+#: the signs of scripts that do not part words by blanks, which a code or a number among them does not touch
+_UNPARTED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01-\uffee"
+_SIGN, _STARTS = rf"[^\s{_UNPARTED}]", rf"(?<![^\s{_UNPARTED}])"
 #: what is no prose wherever it stands; each pattern is linear in the text
 _NO_PROSE = re.compile(
     r"`[^`\n]{1,400}`"  # code in a line
-    r"|\b(?:https?|ftp|file)://\S+|\bwww\.\S+"
-    r"|(?<!\S)\S*[\w.+-]@[\w-]\S*"  # e-mail
+    rf"|(?:(?<!\w)|(?<=[{_UNPARTED}]))(?:https?|ftp|file)://{_SIGN}+|\bwww\.{_SIGN}+"
+    rf"|{_STARTS}{_SIGN}*@[\w-]{_SIGN}*"  # e-mail
     r"|</?[A-Za-z][^<>\n]{0,200}>"  # tags
-    r"|(?<!\S)\S*[\\/_=<>{}|#$^~]\S*"  # paths, identifiers, formulas
-    r"|(?<!\S)\S*\d\S*"  # numbers, codes, dates
+    rf"|{_STARTS}{_SIGN}*[\\/_=<>{{}}|#$^~]{_SIGN}*"  # paths, identifiers, formulas
+    rf"|{_STARTS}{_SIGN}*\d{_SIGN}*"  # numbers, codes, dates
     r"|(?<!\w)(?:[^\W\d_]*[a-z][A-Z]\w*|[^\W\d_]+\.[^\W\d_]+(?:\.\w+)*)(?!\w)"  # camelCase, dotted.names
 )
 _QUOTES = (("“", "”"), ("„", "“”"), ("«", "»"), ("「", "」"), ("『", "』"), ("»", "«"), ('"', '"'))

@@ -4,21 +4,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from decimal import Decimal
 from typing import ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from contextrot.checks.base import Check, Facts, fail, passed, register
 from contextrot.checks.items import Item, find_items
-from contextrot.checks.matching import Mention, Needle, findable, needle, thin
+from contextrot.checks.matching import Mention, Needle, findable, needle, page_numbers, thin
 from contextrot.checks.normal import Page, page
 from contextrot.checks.refusal import is_refusal
 from contextrot.checks.stance import Candidate, Stance, stances
 from contextrot.checks.unknowing import admits
+from contextrot.checks.value_forms import bare_number, bare_pattern
 from contextrot.messages import Reply
 from contextrot.outcomes import Outcome, Verdict
 
 _LIVE = frozenset({Stance.PLAIN, Stance.CURRENT, Stance.HEDGED})
+#: a reply in which a number may stand for a value without its unit or label
+_SHORT = 100
+_LEFT_TO_USER = re.compile(
+    r"\b(?:which|what)(?: one| of (?:the (?:two|three)|them|these|those)| (?:value|number|figure|date|version))?"
+    r" (?:should|shall|do|would|is (?:it|right|correct|current|the (?:right|correct|current|latest))|applies|holds|"
+    r"counts)\b[^.?!]{0,60}\?|"
+    r"\b(?:let me know|tell me|please (?:confirm|say|tell me|clarify)|(?:could|can) you (?:confirm|say|tell me|clarify))"
+    r" which(?: one| of (?:the (?:two|three)|them|these|those)| (?:value|number|figure|date|version))?"
+    r" (?:you|is|i|to|applies|holds|counts|we)\b"
+)
 
 
 def _same(first: str, second: str) -> bool:
@@ -101,11 +114,17 @@ def _mixed_up(text: Page, verdict: Verdict, value: str, near: Sequence[str], old
 def recalled(text: Page, right: Sequence[Needle], old: Sequence[Needle] = ()) -> Verdict:
     """Whether the text asserts one of `right`, given the values in `old` that it replaced."""
     candidates = _candidates(text, right, old)
+    if not any(candidate.role == "value" for candidate in candidates):
+        right, old = _bare(text, right, old)
+        candidates = _candidates(text, right, old)
     found = stances(text, candidates)
     of_value = [(c, s) for c, s in zip(candidates, found, strict=True) if c.role == "value"]
     of_old = [(c, s) for c, s in zip(candidates, found, strict=True) if c.role == "superseded"]
     rivals = [s for c, s in zip(candidates, found, strict=True) if c.role == "rival"]
     verdict = _resolve(text, of_value, of_old, rivals, right[0].value)
+    undenied = [c for c, s in of_old if s not in (Stance.DENIED, Stance.FORMER)]
+    if verdict.outcome is not Outcome.FAIL and of_value and undenied and (left := _LEFT_TO_USER.search(text.folded)):
+        return fail(f"the reply names {right[0].value!r} and a superseded value and leaves the choice", left.group())
     unclear = right[0].unclear.search(text.folded) if right[0].unclear and not of_value and not of_old else None
     if unclear:
         return Verdict(Outcome.INCONCLUSIVE, f"{unclear.group()!r} may be {right[0].value!r} and may be another day")
@@ -115,6 +134,29 @@ def recalled(text: Page, right: Sequence[Needle], old: Sequence[Needle] = ()) ->
         if not any(s in _LIVE for _, s in of_old) and not of_value and admits(text.folded[:2000]):
             return fail(f"the reply says that it does not know {right[0].value!r}", text.shown)
     return verdict
+
+
+def _bare(text: Page, right: Sequence[Needle], old: Sequence[Needle]) -> tuple[Sequence[Needle], Sequence[Needle]]:
+    """The needles, which in a short reply without other numbers also find "= 72" for "72 bpm" and "#31" for "plot 31".
+
+    Not where a superseded value has the same number: without the unit they are one.
+    """
+    number = bare_number(right[0].value.strip().casefold())
+    if number is None or len(text.folded) > _SHORT:
+        return right, old
+    former = {given for n in old if (given := bare_number(n.value.strip().casefold())) is not None}
+    shown = {reading for given in page_numbers(text) for reading in given.readings}
+    if number in former or not shown <= {Decimal(number), *map(Decimal, former)}:
+        return right, old
+    return [_with_bare(right[0]), *right[1:]], [_with_bare(n) for n in old]
+
+
+def _with_bare(one: Needle) -> Needle:
+    """The needle that also finds the number of its value by itself."""
+    number = bare_number(one.value.strip().casefold())
+    if number is None or one.pattern is None:
+        return one
+    return replace(one, pattern=re.compile(f"{one.pattern.pattern}|{bare_pattern(number)}"))
 
 
 def _candidates(text: Page, right: Sequence[Needle], old: Sequence[Needle]) -> list[Candidate]:
@@ -174,7 +216,7 @@ def _resolve(text: Page, of_value: Found, of_old: Found, rivals: Sequence[Stance
     """The final answer among all that was said."""
     live = [(c, s) for c, s in of_value if s in _LIVE]
     live_old = [(c, s) for c, s in of_old if s in _LIVE]
-    past = [pair for pair in of_value if pair[1] is Stance.PAST]
+    past = [pair for pair in of_value if pair[1] in (Stance.PAST, Stance.LESSER)]
     if not live and past and not live_old and Stance.CURRENT not in rivals:
         live = past  # "The code was teal-7": the past of telling, not of being true
     if live:

@@ -28,6 +28,7 @@ class Stance(Enum):
     HEDGED = "stated as a guess"
     PAST = "put in the past"
     FORMER = "named as no longer true"
+    LESSER = "named in a lesser role"
     DENIED = "negated"
     BOUNDED = "given as a bound or an approximation"
     CHOICE = "one of several alternatives"
@@ -153,6 +154,8 @@ def _single(candidate: Candidate, context: Context) -> Stance:
         or (cues.FORMER_LEFT.search(left) and not cues.UNCHANGED.search(left))
     ):
         return Stance.FORMER
+    if named and (cues.ASSISTING_RIGHT.match(right) or cues.ASSISTED_LEFT.search(left)):
+        return Stance.LESSER
     if not context.leads_on and (cues.OR_WORD_RIGHT.match(right) or cues.OR_WORD_LEFT.search(left)):
         return Stance.CHOICE
     if cues.PROPOSED_LEFT.search(left):

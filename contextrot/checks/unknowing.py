@@ -21,7 +21,7 @@ _TOLD = (
 )
 _KNOWN_TO = (
     r"(?:know|recall|remember|have|has|see|find|locate|determine|identify|access|retrieve|confirm|tell|"
-    r"say|verify|look up|recollect|get|possess|hold|keep|store|"
+    r"say|name|pin(?: \w+)? down|pinpoint|verify|look up|recollect|get|possess|hold|keep|store|"
     r"retain|answer|hear|come across|receive|spot|figure out|work out|guess|be (?:sure|certain)|give you|"
     r"provide|contain|include|mention|specify|state|list|show|indicate|appear|exist)"
 )
@@ -78,6 +78,14 @@ _ADMISSION = re.compile(
     r"\bdraw(?:ing)? a blank\b|\bdunno\b|\bidk\b|\bnot that i(?:'m aware| know| recall| am aware| can see| remember)\b|"
     rf"\byou'd have to tell me\b|\b(?:have|has)n't got\b|\bunclear (?:from|to)\b|"
     rf"\bnot have {_SOFT}{_TOLD}\b|\bseems? to be (?:missing|lacking)\b"
+    rf"|\b(?:never|not|n't) {_SOFT}(?:got(?:ten)?|get|made it|make it|come|came) (?:as far as|that far|(?:around|round) to)\b"
+    r"|\b(?:0|zero|no) (?:hits?|matches|match|search results?|occurrences?)\b|"
+    r"\b(?:came|comes?|coming|turn(?:s|ed)?) (?:back |up )(?:empty|blank|empty-handed|with nothing|nothing)\b"
+    r"|\b(?:that|this|it|details?|part|bit|piece|information|info|messages?|context|memory|lines?|turns?|exchange)"
+    r" (?:(?:seems?|appears?) to have (?:been |gotten |got )?|(?:has|have|must have|may have|might have) (?:been |gotten |got )?|"
+    r"got |was |were )(?:lost|dropped|cut off|truncated|trimmed|compacted|summari[sz]ed away|scrolled (?:out|off|away)|"
+    r"fallen out)\b"
+    r"|\b(?:summary|notes?|transcript|log|history|recap)\b[^.;:]{0,60}\b(?:skips|omits|leaves out|left out|drops)\b"
     r"|\A\W*(?:but |and )?not (?:your|the|an?) [\w' -]{1,40}\W*\Z"
     r")"
 )
@@ -108,7 +116,8 @@ _ASKS = re.compile(
     r"an?)\b|\bneed you to\b|\bwhat (?:is|'s|would be|should|are|was) (?:your|the|it|that|you)\b|"
     r"\bwhat's (?:your|the|it)\b"
     r"|\bwhere (?:should|would|shall|do|can|is|are)\b|\bwhich (?:\w+ ){1,4}(?:should|would|shall|do|did|"
-    r"is|are)\b|\b(?:mind|care to) (?:sharing|telling|giving|providing|share|tell)\b|"
+    r"is|are)\b|\b(?:mind|care to) (?:sharing|telling|giving|providing|repeating|sending|resending|pasting|saying|reminding|confirming|"
+    r"restating|letting|filling|share|tell|repeat|send|remind)\b|\b(?:say|send|paste|post|type) (?:it|that|them) (?:once )?(?:again|once more)\b|"
     r"\bwould you like to (?:share|provide|tell|give|add|set)\b"
     r"|\b(?:tell|give|send|remind) me (?:the|your|what|which|where|again)\b|\bremind me\b|\byou(?:'ll|"
     r" will|'d| would)? (?:need|have) to (?:tell|provide|share|give|specify)\b"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from contextrot.checks.numerals import NUMBER_WORDS, spelled
+from contextrot.checks.numerals import NUMBER_WORD, NUMBER_WORDS, spelled
 
 _MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
@@ -49,6 +49,7 @@ def words_pattern(value: str) -> str:
     if slot:  # "thursday at 14:30", also as "thursday, 2:30 pm"
         return rf"{words_pattern(slot[1])},?\s{{1,2}}(?:at\s{{1,2}})?(?:{clock_pattern(slot[2])})"
     has_digits = any(char.isdigit() for char in value)
+    labelled = re.fullmatch(r"[^\W\d_]+(?: [^\W\d_]+)* [1-9]\d{0,2}", value) is not None
     parts = []
     for part in value.split():
         if re.fullmatch(r"\d{4,9}|\d{1,3}(?:,\d{3})+", part):
@@ -61,6 +62,8 @@ def words_pattern(value: str) -> str:
             parts.append(rf"{re.escape(joint_code[1])}(?:-|{space}(?={joint_code[2]}(?!\s?\d))){joint_code[2]}")
         elif version := re.fullmatch(r"v?(\d+(?:\.\d+){2,5})", part):
             parts.append(rf"(?:v(?:ersion\s)?\s?)?{re.escape(version[1])}")
+        elif labelled and part.isdigit():  # "plot thirty-one"
+            parts.append(rf"(?:{part}|{spelled(int(part))}(?![- ](?:and )?{NUMBER_WORD}))")
         elif has_digits:
             parts.append(re.escape(part))
         else:
@@ -87,7 +90,7 @@ def date_pattern(value: str) -> str:
         abroad = (
             rf"|0?{day}{joint}(?:{_MONTHS_ABROAD[month - 1]})(?![^\W\d_]){f'(?:(?: de| del)? {year})?' if year else ''}"
         )
-        numeric = rf"|{'|'.join(_numeric(day, month, year))}" if year else ""
+        numeric = rf"|{'|'.join(_numeric(day, month, year))}" if year else rf"|\d{{4}}-{month:02}-{day:02}"
         return f"{first}|{last}{abroad}{numeric}" + (
             rf"|{year}-{month:02}-{day:02}(?:t\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:z|[+-]\d\d:?\d\d)?)?" if year else ""
         )
@@ -106,14 +109,15 @@ def unclear_date_pattern(value: str) -> str:
     """A pattern for the date in figures that may mean another day as well (06/02/2026), or "" where none can."""
     for form in _DATES:
         found = form.fullmatch(value)
-        if found and found["year"]:
+        if found:
             parts = found.groupdict()
             named = parts.get("month")
             month = [m[:3] for m in _MONTHS].index(named[:3]) + 1 if named else int(parts["number"])
             day = int(parts["day"])
             if not (1 <= month <= 12) or day > 12 or day == month:
                 return ""
-            return rf"(?<![\d/-])0?(?:{day}[/-]0?{month}|{month}[/-]0?{day})[/-]{found['year']}(?![\d/-])"
+            year = found["year"] or r"\d{4}"
+            return rf"(?<![\d/-])0?(?:{day}[/-]0?{month}|{month}[/-]0?{day})[/-]{year}(?![\d/-])"
     return ""
 
 
@@ -148,6 +152,8 @@ def measure_pattern(value: str) -> str:
             amount = (Decimal(found[1]) * own / size).normalize()
             if len(amount.as_tuple().digits) <= 6 and Decimal("0.001") <= amount < 10_000_000:
                 forms.append(rf"{_amount(amount)}(?:\s?|-)(?:{names})(?![^\W\d_])")
+                if amount == amount.to_integral_value() and amount < 1000:
+                    forms.append(rf"{_in_words(int(amount))}[ -](?:{names})(?![^\W\d_])")
         return "|".join(forms)
     return ""
 
@@ -164,9 +170,12 @@ _TITLE = r"(?:mr|mrs|ms|mx|miss|dr|prof(?:essor)?|frau|herrn?|mme|madame|monsieu
 
 
 def name_pattern(value: str) -> str:
-    """A pattern for "Ms Solheim", casefolded, where the value is a person's name ("Ingrid Solheim"), or ""."""
-    name = re.fullmatch(r"(?:[^\W\d_a-z][\w'.-]* ){1,2}([^\W\d_a-z][^\W\d_]+(?:[-'][^\W\d_]+)*)", value)
-    return rf"{_TITLE}\.? {re.escape(name[1].casefold())}" if name else ""
+    """A pattern for "Ms Solheim" and "Solheim, Ingrid", casefolded, where the value is a person's name, or ""."""
+    name = re.fullmatch(r"((?:[^\W\d_a-z][\w'.-]* ){1,2})([^\W\d_a-z][^\W\d_]+(?:[-'][^\W\d_]+)*)", value)
+    if name is None:
+        return ""
+    surname, first = re.escape(name[2].casefold()), re.escape(name[1].strip().casefold())
+    return rf"{_TITLE}\.? {surname}|{surname}, {first}"
 
 
 def clock_pattern(value: str) -> str:
@@ -195,10 +204,55 @@ def count_pattern(value: str) -> str:
     found = re.fullmatch(r"(\d{1,4}) ([a-z]+)((?: [a-z]+)*)", value)
     if not found or found[1].startswith("0"):
         return ""
-    longer = "".join(rf"(?<!{word}[ -])" for word in NUMBER_WORDS) + "(?<!hundred and )(?<!thousand and )"
     unit, rest = found[2].removesuffix("s"), found[3].replace(" ", r"\s")
     compound = rf"|{unit}" if unit != found[2] and not rest else ""
-    return rf"(?:{found[1]}|{longer}{spelled(int(found[1]))})(?:\s{found[2]}|-(?:{found[2]}{compound})){rest}"
+    words = _in_words(int(found[1]))
+    glued = rf"|{found[1]}{found[2]}" if not rest else ""  # 72bpm
+    long = rf"|(?:{found[1]}|{words})[ -](?:{_LONG_UNITS[found[2]]})" if found[2] in _LONG_UNITS and not rest else ""
+    return rf"(?:{found[1]}|{words})(?:\s{found[2]}|-(?:{found[2]}{compound})){rest}{glued}{long}"
+
+
+def _in_words(number: int) -> str:
+    """A pattern for a number in words that goes on neither to the left nor (its unit follows) to the right."""
+    longer = "".join(rf"(?<!{word}[ -])" for word in NUMBER_WORDS)
+    return rf"{longer}(?<!hundred and )(?<!thousand and ){spelled(number)}"
+
+
+#: rates that are abbreviated, and their words
+_LONG_UNITS = {
+    "bpm": "beats (?:per|a) minute", "rpm": "(?:revolutions|rotations|turns) (?:per|a) minute",
+    "fps": "frames (?:per|a) second", "mph": "miles (?:per|an) hour", "rps": "requests (?:per|a) second",
+    "qps": "queries (?:per|a) second", "psi": "pounds per square inch", "ppm": "parts per million",
+    "dpi": "dots per inch",
+}  # fmt: skip
+#: words before a number that only say what it numbers
+_LABEL = (
+    "plot|room|hall|gate|platform|table|seat|dock|bay|unit|floor|number|page|chapter|section|line|track|pier|berth|"
+    "terminal|lane|flat|apartment|suite|stand|stall|booth|locker|box|lot|site|pitch|slot|zone|ward|bed|desk|bus|tram|"
+    "route|cabin|court|field|door|building|block|level|port|channel|rack|shelf|aisle|phase|stage|group|team|lab|"
+    "studio|hangar|warehouse|depot|ticket|issue|case|order|item"
+)
+_NO_UNIT = rf"(?:{_MONTH}|am|pm|a|an|o'clock|street|road|lane|avenue|st|rd|ave|way|drive|place|square)"
+_BEFORE_BARE = (
+    r"(?:(?<=\A)|(?<=[=:#(,;.—] )|(?<=[=:#(,;.])|(?<=\bis )|(?<=\bwas )|(?<=\bnow )|(?<=\bit's )|(?<=\bthat's )|"
+    r"(?<=\bto )|(?<=\bat )|(?<=\bfrom )|(?<=\bgot )|(?<=\bhave )|(?<=\bhad )|(?<=\bnumber )|(?<=\bno\. )|"
+    r"(?<=\bnr\. )|(?<=\bno\.)|(?<=\bnot )|(?<=\byours )|(?<=\bof )|(?<=\bonly )|(?<=\bto #)|(?<=\bjust ))"
+)
+_AFTER_BARE = (
+    r"(?=[\s\"')\]]*(?:[.,;!?—)(]|\Z)|\s+(?:now|is|was|went|currently|instead|at present|these days|since|after|"
+    r"before|has|had|and|but|not|until|from|again|belongs|goes)\b)(?!\.\d|,\d|\s?%)"
+)
+
+
+def bare_number(value: str) -> int | None:
+    """The number of a casefolded value that is a number with a unit or a label ("72 bpm", "plot 31"), or None."""
+    found = re.fullmatch(rf"(?:{_LABEL}) (?P<label>\d{{1,5}})|(?P<unit>\d{{1,5}}) (?!{_NO_UNIT}\Z)[a-z]+", value)
+    return int(found["label"] or found["unit"]) if found else None
+
+
+def bare_pattern(number: int) -> str:
+    """A pattern for the number where no other unit or label stands beside it: "= 72", "#31", "it's 31 now"."""
+    return rf"{_BEFORE_BARE}#?{number}{_AFTER_BARE}"
 
 
 def shape_pattern(value: str) -> re.Pattern[str] | None:

@@ -322,7 +322,7 @@ def test_after_an_outage_of_the_judge_only_the_failed_votes_are_asked_again(tmp_
 
 def test_what_a_strategy_would_have_done_after_the_verdict_is_done_then(tmp_path: Path) -> None:
     judge, spoken = Outage(0, "fail"), list[str]()
-    out = outage(tmp_path, judge, spoken, strategies=[{"name": "reanchor", "every": 50, "on_violation": True}])
+    out = outage(tmp_path, judge, spoken, strategies=[{"type": "re_anchor", "every_n_turns": 50}])
     records = session(out)
     assert {record["outcome"] for record in of(records, "verdict")} == {"fail"}
     assert records[-1]["ended"] == "completed"
