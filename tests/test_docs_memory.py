@@ -70,7 +70,7 @@ def test_deterministic_memory(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_budget_monitor(capsys: pytest.CaptureFixture[str]) -> None:
-    levels = executed("memory.md", "Budget monitor")["levels"]
+    levels = executed("memory.md", "`ContextBudgetMonitor`")["levels"]
     assert list(dict.fromkeys(levels)) == ["OK", "WARN", "ROTATE"]
     assert re.match(r"ROTATE: \d{3}/1,000 \(8\d\.\d%\)", capsys.readouterr().out)
 

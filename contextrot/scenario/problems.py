@@ -7,6 +7,7 @@ import re
 import types
 import typing
 from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -33,8 +34,9 @@ def faults_of(error: ValidationError, root: Node, model: type[BaseModel]) -> Ite
         if kind == "extra_forbidden":
             key = path[-1]
             known = _fields_at(model, details["loc"][:-1])
-            axes = path[:-1] == ("grid",)
-            hint = f"; the axes of a grid are {', '.join(sorted(known))}" if axes else did_you_mean(key, known)
+            hint = did_you_mean(key, known)
+            if path[:-1] == ("grid",) and not get_close_matches(str(key), list(known), 1, 0.75):
+                hint = f"; the axes of a grid are {', '.join(sorted(known))}"
             yield path, Fault(root.line_of(path), f"unknown key `{key}`{_within(path[:-1])}{hint}")
         elif kind == "missing":
             key = details["loc"][-1]
