@@ -24,6 +24,10 @@ ENV_PREFIX = "CONTEXTROT_"
 _OTHER_VARIABLES = frozenset({"CONTEXTROT_CACHE", "CONTEXTROT_CONFIG", "CONTEXTROT_API_KEY"})
 
 
+#: Caps on a whole run, in the order in which they are checked. They are no part of what makes a run another one.
+CAPS = ("max_calls", "max_total_tokens", "max_cost")
+
+
 class PriceEntry(BaseModel):
     """USD per million tokens."""
 
@@ -124,7 +128,15 @@ class BenchConfig(BaseModel):
         ]
         | None
     ) = None
-    max_tokens: Annotated[int, Field(ge=1, description="longest reply in tokens; reserved in the window")] | None = None
+    max_tokens: (
+        Annotated[
+            int,
+            Field(
+                ge=1, description="longest reply in tokens; reserved in the window (a cap on the run: max_total_tokens)"
+            ),
+        ]
+        | None
+    ) = None
     temperature: Annotated[float, Field(ge=0, le=2, description="sampling temperature")] = 0.0
     auxiliary: (
         Annotated[
@@ -147,6 +159,16 @@ class BenchConfig(BaseModel):
         ]
         | None
     ) = None
+    max_cost: (
+        Annotated[float, Field(gt=0, description="USD the whole run may cost; needs a known price of every model")]
+        | None
+    ) = None
+    max_total_tokens: (
+        Annotated[int, Field(ge=1, description="tokens the whole run may take, prompts and replies together")] | None
+    ) = None
+    max_calls: Annotated[int, Field(ge=1, description="calls the whole run may make, each attempt counted")] | None = (
+        None
+    )
     timeout: Annotated[float, Field(gt=0, description="seconds to wait for one call")] = 120.0
     max_attempts: Annotated[int, Field(ge=1, le=20, description="times a call is asked when the provider fails")] = 6
     concurrency: Annotated[int, Field(ge=1, le=1024, description="sessions in flight at once")] = 8

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from contextrot.bench.agents import AgentSession
+from contextrot.bench.budget import Budget, Meter, Spent, recorded, refuse_unpriced
 from contextrot.bench.caller import Caller, Listener
 from contextrot.bench.controls import ControlSession
 from contextrot.bench.embedding import RecordedEmbedder, missing_key
@@ -24,11 +25,12 @@ from contextrot.bench.judging import judges_in, load_judges
 from contextrot.bench.plan import DEFAULT_EMBEDDER, Plan, Settings, digest, slug
 from contextrot.bench.redact import redact_keys
 from contextrot.bench.session import Session
-from contextrot.bench.store import FINAL_ENDS, FORMAT_VERSION, RunDirectory, SessionFile
-from contextrot.config import BenchConfig
+from contextrot.bench.store import FINAL_ENDS, FORMAT_VERSION, RunDirectory
+from contextrot.config import CAPS, BenchConfig
 from contextrot.errors import ConfigError, MissingKeyError, ModelError, ScenarioError, StoreError
 from contextrot.messages import Usage
 from contextrot.models import AgentModel, Model, ModelSpec, create_model, prepare
+from contextrot.models.base import Price
 from contextrot.outcomes import Ended
 from contextrot.scenario import Scenario, expand, load_scenarios
 from contextrot.scenario.script import Script
@@ -118,6 +120,21 @@ class Matrix:
                             family=scenario.family if scenario.family != scenario.id else "",
                         )
 
+    def prices(self) -> dict[str, Price | None]:
+        """What each model asks for (USD per million tokens), by label; None where it is not known.
+
+        That of a provider's embedding model is among them.
+        """
+        models = [*self.models, *([self.auxiliary] if self.auxiliary else []), *self.judges.values()]
+        prices = {model.spec.label: model.price for model in models}
+        spec = self.config.embedder.to_spec()
+        if spec != DEFAULT_EMBEDDER:
+            from contextrot.models.embedders import create_embedder
+
+            per_token = create_embedder(spec).backend.price
+            prices[spec.label] = None if per_token is None else Price(per_token * 1_000_000, 0.0)
+        return prices
+
     @property
     def _simulated_helper(self) -> bool:
         """What a simulated model summarised is as little real as what one answered."""
@@ -141,7 +158,10 @@ def load_matrix(config: BenchConfig) -> Matrix:
         if twice:
             raise ConfigError(f"the {kind} {twice[0]!r} is named twice; each cell of the matrix needs its own name")
     models = [create_model(entry.to_spec()) for entry in config.models]
-    return Matrix(config, scenarios, labelled, models, _helper(config), load_judges(config, scenarios, models))
+    matrix = Matrix(config, scenarios, labelled, models, _helper(config), load_judges(config, scenarios, models))
+    if config.max_cost is not None:
+        refuse_unpriced(config, matrix.prices())
+    return matrix
 
 
 def _cells(scenarios: list[Scenario], config: BenchConfig) -> list[Scenario]:
@@ -179,7 +199,7 @@ async def settle(matrix: Matrix) -> None:
     for model in matrix.models:
         await prepare(model)
         for scenario in matrix.scenarios:
-            matrix.settings[scenario.id, model.spec.label] = _settings(matrix.config, scenario, model)
+            matrix.settings[scenario.id, model.spec.label] = settings_of(matrix.config, scenario, model)
     for judge in matrix.judges.values():
         if judge not in matrix.models:
             await prepare(judge)
@@ -196,7 +216,8 @@ async def settle(matrix: Matrix) -> None:
             )
 
 
-def _settings(config: BenchConfig, scenario: Scenario, model: Model | AgentModel) -> Settings:
+def settings_of(config: BenchConfig, scenario: Scenario, model: Model | AgentModel) -> Settings:
+    """What holds for every call of a session of this model. Raises `ConfigError` for a window that is not known."""
     own = model.window
     wanted = config.window or scenario.session.window
     if isinstance(model, AgentModel):
@@ -211,7 +232,10 @@ def _settings(config: BenchConfig, scenario: Scenario, model: Model | AgentModel
     virtual = own is None or window < own
     max_tokens = config.max_tokens or scenario.session.max_tokens or min(DEFAULT_MAX_TOKENS, window // 4)
     if max_tokens >= window:
-        raise ConfigError(f"max_tokens ({max_tokens}) leaves no room for a prompt in a window of {window} tokens")
+        raise ConfigError(
+            f"max_tokens ({max_tokens}) leaves no room for a prompt in a window of {window} tokens; "
+            "it is the longest reply: a cap on the whole run is max_total_tokens"
+        )
     return Settings(window, "virtual" if virtual else "model", max_tokens, config.temperature, config.timeout)
 
 
@@ -243,31 +267,60 @@ async def _run_settled(
     if not todo and manifest.get("status") == "completed":
         progress.on_start(sessions, sessions)
         return manifest
+    budget = Budget(matrix.config)
+    if budget.capped:
+        budget.spent = recorded(directory.path / "sessions", matrix.prices()).most(Spent(**manifest.get("spent", {})))
     manifest["status"] = "running"
+    manifest.pop("limit", None)
     directory.write_manifest(manifest)
     progress.on_start(sessions, finished)
     try:
-        await _run_all(matrix, todo, directory, progress)
+        cut = await _run_all(matrix, todo, directory, progress, budget)
         manifest["status"] = "completed"
+        if budget.reached:
+            manifest["status"] = "limited"
+            manifest["limit"] = {
+                "cap": budget.reached,
+                "value": budget.caps[budget.reached],
+                "completed": sessions - cut - len(todo),
+                "cut": cut,
+                "not_started": len(todo),
+            }
     except BaseException as error:
         stopped = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
         manifest["status"] = "interrupted" if stopped else "failed"
         raise
     finally:
+        if budget.capped:
+            manifest["spent"] = budget.to_dict()
         manifest["finished"] = datetime.now(UTC).isoformat(timespec="seconds")
         directory.write_manifest(manifest)
     return manifest
 
 
-async def _run_all(matrix: Matrix, todo: deque[Plan], directory: RunDirectory, progress: Progress) -> None:
-    """Run the sessions, and take each from `todo` when it starts."""
-    config = matrix.config
+async def _run_all(
+    matrix: Matrix, todo: deque[Plan], directory: RunDirectory, progress: Progress, budget: Budget
+) -> int:
+    """Run the sessions, and take each from `todo` when it starts; returns how many a cap cut short.
+
+    Once a cap has ended a session no other is begun: what is left serves those under way.
+    """
+    config, cut = matrix.config, 0
     hints = Hints()
     by_label = {model.spec.label: model for model in matrix.models}
 
     def gate(model: Model) -> Gate:
         told = _told(progress, model.spec.label)
-        return Gate(model, concurrency=config.concurrency, max_attempts=config.max_attempts, on_wait=told)
+        return Gate(
+            model,
+            concurrency=config.concurrency,
+            max_attempts=config.max_attempts,
+            meter=meter(model.spec, model.price),
+            on_wait=told,
+        )
+
+    def meter(spec: ModelSpec, price: Price | None) -> Meter:
+        return Meter(budget, spec.label, price, spec.params)
 
     gates = {label: gate(model) for label, model in by_label.items() if not isinstance(model, AgentModel)}
     helper = gate(matrix.auxiliary) if matrix.auxiliary else None
@@ -285,8 +338,11 @@ async def _run_all(matrix: Matrix, todo: deque[Plan], directory: RunDirectory, p
         for label, model in by_label.items()
     }
 
+    embeds = meter(config.embedder.to_spec(), matrix.prices().get(config.embedder.to_spec().label))
+
     async def worker() -> None:
-        while todo:
+        nonlocal cut
+        while todo and not budget.reached:
             plan = todo.popleft()
             label = plan.model.label
             file = directory.session(plan.key).open()
@@ -296,15 +352,19 @@ async def _run_all(matrix: Matrix, todo: deque[Plan], directory: RunDirectory, p
                     asker = (
                         Caller(plan, judges[None], file, counters[label], progress, None, judges) if judges else None
                     )
-                    ended = await _run_agent(plan, model, file, progress, asker)
+                    agent = AgentSession(plan, model, file, progress, asker, meter(plan.model, model.price))
+                    file.discard()
+                    file.emit(plan.head())
+                    ended = await (agent.controls() if plan.control else agent.run())
                 else:
                     caller = Caller(plan, gates[label], file, counters[label], progress, helper, judges)
-                    embedder = RecordedEmbedder(plan.embedder, file, throttle)
+                    embedder = RecordedEmbedder(plan.embedder, file, throttle, embeds)
                     file.emit(plan.head())
                     kind = ControlSession if plan.control else Session
                     ended = await kind(caller, plan.strategy or load_strategy("full"), hints, embedder).run()
             finally:
                 file.close()
+            cut += ended is Ended.LIMIT
             progress.on_session(plan.key, ended)
 
     try:
@@ -315,19 +375,11 @@ async def _run_all(matrix: Matrix, todo: deque[Plan], directory: RunDirectory, p
         raise _first(errors) from None
     except* (ConfigError, ModelError, ScenarioError) as errors:
         raise _first(errors) from None
+    return cut
 
 
 def _told(progress: Progress, label: str) -> Callable[[float, str], None]:
     return lambda seconds, reason: progress.on_wait(label, seconds, reason)
-
-
-async def _run_agent(
-    plan: Plan, model: AgentModel, file: SessionFile, progress: Progress, judges: Caller | None
-) -> Ended:
-    file.discard()
-    file.emit(plan.head())
-    session = AgentSession(plan, model, file, progress, judges)
-    return await (session.controls() if plan.control else session.run())
 
 
 def _first(group: BaseException) -> BaseException:
@@ -355,6 +407,7 @@ def _manifest(matrix: Matrix, directory: RunDirectory, command: str | None) -> d
     known = directory.read_manifest()
     if known is not None:
         _refuse_other_run(known.get("identity", {}), identity, directory.path)
+        known["config"] = {**known.get("config", {}), **{name: getattr(config, name) for name in CAPS}}
         return known
     return {
         "format_version": FORMAT_VERSION,

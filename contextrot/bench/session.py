@@ -20,7 +20,14 @@ from contextrot.bench.hints import Hints
 from contextrot.bench.judging import SessionPanel, judged
 from contextrot.bench.store import Record
 from contextrot.checks.base import Check
-from contextrot.errors import BudgetError, ContextOverflowError, ContextrotError, ModelError, WindowOverflowError
+from contextrot.errors import (
+    BudgetError,
+    ContextOverflowError,
+    ContextrotError,
+    LimitError,
+    ModelError,
+    WindowOverflowError,
+)
 from contextrot.log import Log
 from contextrot.messages import Message, Reply, ToolCall, assistant, system, tool_result, user
 from contextrot.models.base import Truth
@@ -99,6 +106,8 @@ class Session:
             ended, detail = Ended.OVERFLOW, str(error)
         except BudgetError as error:
             ended, detail = Ended.OVER_BUDGET, str(error)
+        except LimitError as error:
+            ended, detail = Ended.LIMIT, str(error)
         except ModelError as error:
             ended, detail = Ended.ERROR, str(error)
         except ContextrotError:
@@ -166,8 +175,6 @@ class Session:
 
     async def _answer_and_grade(self, line: Line, ask: Ask | None, purpose: str) -> None:
         """Let the model answer, with its tool rounds, then grade: the probe first, then every standing rule."""
-        if ask is not None:
-            self.asked.add((ask.id, ask.turn))
         tested = ask.subject.id if ask is not None and ask.subject is not None else None
         passive = [p for p in self.script.passive if p.subject.id in self.stated_at and p.subject.id != tested]
         hint = self.hints.of(ask, passive) if self.plan.simulated else None
@@ -307,6 +314,8 @@ class Session:
         stated_at = self.stated_at.get(subject.id, line.asked_at) if subject else None
         if verdict.outcome is Outcome.FAIL and line.branch is None:
             self.last_violation = self.turn
+        if kind == "probe":
+            self.asked.add((id_, self.turn))
         self.caller.file.emit(
             verdict_record(
                 verdict,

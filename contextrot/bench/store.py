@@ -161,7 +161,10 @@ class SessionFile:
             keep = 0
             if self.path.exists():
                 for record, end in self._whole_lines(self.path.read_bytes()):
-                    if record["t"] == "end" or (record["t"] == "call" and record["outcome"] in _NEVER_REUSED):
+                    # Probes a session never came to are written at its end, so that they fall with it.
+                    if record["t"] == "end" or record.get("outcome") == "not_run":
+                        break
+                    if record["t"] == "call" and record["outcome"] in _NEVER_REUSED:
                         break
                     self._recorded.append(record)
                     keep = end

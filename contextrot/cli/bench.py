@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from contextrot.cli.exits import Exit
-from contextrot.config import BenchConfig, Resolved
+from contextrot.config import CAPS, BenchConfig, Resolved, flag_of
 
 if TYPE_CHECKING:
     from contextrot.bench.runner import Matrix
@@ -31,7 +31,7 @@ def bench(
 
     if resume is not None:
         _refuse_settings(resolved)
-    config = recorded_config(resume) if resume is not None else resolved.config
+    config = recorded_config(resume, resolved) if resume is not None else resolved.config
     matrix = load_matrix(config)
     with new_run_directory(config) as directory:
         run_matrix(matrix, directory)
@@ -39,12 +39,16 @@ def bench(
 
 
 def _refuse_settings(resolved: Resolved) -> None:
-    """A resumed run has its settings; others beside them would silently mean nothing."""
+    """A resumed run has its settings; others beside them would silently mean nothing. Its caps may be raised."""
     from contextrot.errors import ConfigError
 
-    given = sorted({source for source in resolved.sources.values() if source.startswith("--") or source == "SCENARIOS"})
+    given = sorted({source for name, source in resolved.sources.items() if _is_flag(source) and name not in CAPS})
     if given:
         raise ConfigError(f"--resume goes on with the settings of that run; leave out {', '.join(given)}")
+
+
+def _is_flag(source: str) -> bool:
+    return source.startswith("--") or source == "SCENARIOS"
 
 
 def run_matrix(matrix: Matrix, directory: RunDirectory) -> None:
@@ -54,8 +58,11 @@ def run_matrix(matrix: Matrix, directory: RunDirectory) -> None:
 
     try:
         with for_terminal() as progress:
-            asyncio.run(run(matrix, directory, progress, command=shlex.join(["contextrot", *sys.argv[1:]])))
-        if progress.already == progress.sessions:
+            command = shlex.join(["contextrot", *sys.argv[1:]])
+            manifest = asyncio.run(run(matrix, directory, progress, command=command))
+        if limit := manifest.get("limit"):
+            typer.echo(_cut_short(limit, manifest, directory.path), err=True)
+        elif progress.already == progress.sessions:
             typer.echo("this run was finished already; nothing was asked", err=True)
         elif progress.already or progress.replayed:
             typer.echo("this run was interrupted before and is now complete", err=True)
@@ -65,8 +72,22 @@ def run_matrix(matrix: Matrix, directory: RunDirectory) -> None:
         raise typer.Exit(Exit.INTERRUPTED) from None
 
 
-def recorded_config(path: Path) -> BenchConfig:
-    """The configuration a run was started with, its folder as `out`."""
+def _cut_short(limit: dict[str, Any], manifest: dict[str, Any], path: Path) -> str:
+    """Which cap ended the run, what of it is complete, and how to go on."""
+    flag, spent = flag_of(limit["cap"]), manifest["spent"]
+    taken = f"{spent['calls']:,} calls and {spent['tokens']:,} tokens" + (
+        f" at ${spent['cost']:,.4f}" if "cost" in spent else ""
+    )
+    value = f"${limit['value']:,.6g}" if limit["cap"] == "max_cost" else f"{limit['value']:,.0f}"
+    return (
+        f"\nthe cap {flag} {value} ended the run after {taken}: {limit['completed']:,} of {manifest['sessions']:,} "
+        f"sessions are complete, {limit['cut']:,} were cut short, {limit['not_started']:,} not begun. To go on:\n"
+        f"  contextrot bench --resume {shlex.quote(str(path))} {flag} MORE\n"
+    )
+
+
+def recorded_config(path: Path, resolved: Resolved | None = None) -> BenchConfig:
+    """The configuration a run was started with, its folder as `out`; the caps are those given now, if any are."""
     from contextrot.bench.store import RunDirectory
     from contextrot.errors import StoreError
 
@@ -74,6 +95,9 @@ def recorded_config(path: Path) -> BenchConfig:
     if manifest is None:
         raise StoreError(f"{path} holds no run to resume (there is no run.json in it)")
     recorded: dict[str, Any] = manifest["config"]
+    if resolved is not None:
+        given = {name for name in CAPS if _is_flag(resolved.sources[name])}
+        recorded = recorded | {name: getattr(resolved.config, name) for name in given}
     return BenchConfig(**(recorded | {"out": str(path)}))
 
 
