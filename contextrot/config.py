@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from contextrot.errors import ConfigError
+from contextrot.gate_grammar import parse_gates
 from contextrot.models.base import ModelSpec, Price
 from contextrot.models.engine import engine_label, read_engine
 from contextrot.yaml_source import UnreadableError, parse_yaml
@@ -173,15 +174,32 @@ class BenchConfig(BaseModel):
     max_attempts: Annotated[int, Field(ge=1, le=20, description="times a call is asked when the provider fails")] = 6
     concurrency: Annotated[int, Field(ge=1, le=1024, description="sessions in flight at once")] = 8
     controls: Annotated[bool, Field(description="ask each probe's ceiling and floor control")] = True
+    gates: Annotated[
+        list[str | dict[str, Any]],
+        Field(description="what the run must keep to, e.g. 'median >= 30 turns' or 'rmst: -10%'"),
+    ] = []
+    baseline: (
+        Annotated[str, Field(description="baseline file or run directory that gates such as 'rmst: -10%' hold against")]
+        | None
+    ) = None
     out: Annotated[str, Field(description="folder of the run; default: a new one under results/")] | None = None
 
-    @field_validator("scenarios", "strategies", "models", mode="before")
+    @field_validator("scenarios", "strategies", "models", "gates", mode="before")
     @classmethod
     def _one_is_a_list(cls, value: Any, info: ValidationInfo) -> Any:
         entries = [value] if isinstance(value, (str, dict)) else value
         if info.field_name != "models" or not isinstance(entries, (list, tuple)):
             return entries
         return [{"id": entry} if isinstance(entry, str) else entry for entry in entries]
+
+    @field_validator("gates")
+    @classmethod
+    def _gates_can_be_read(cls, value: list[str | dict[str, Any]]) -> list[str | dict[str, Any]]:
+        try:
+            parse_gates(value)
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+        return value
 
     @field_validator("auxiliary", "embedder", "judge", mode="before")
     @classmethod
@@ -293,7 +311,7 @@ def _faults(error: ValidationError, sources: Mapping[str, str]) -> list[str]:
 
 def flag_of(name: str) -> str:
     """The flag of a setting. Repeatable ones read better in the singular; scenarios are the command's arguments."""
-    return {"models": "--model", "strategies": "--strategy", "scenarios": "SCENARIOS"}.get(
+    return {"models": "--model", "strategies": "--strategy", "gates": "--gate", "scenarios": "SCENARIOS"}.get(
         name, f"--{name.replace('_', '-')}"
     )
 
@@ -302,12 +320,15 @@ def from_text(name: str, text: str) -> Any:
     """The value of a setting written as text (a flag or a variable): lists may be separated by commas."""
     import yaml
 
-    is_list = name in ("scenarios", "models", "strategies")
+    is_list = name in ("scenarios", "models", "strategies", "gates")
     if text.lstrip().startswith(("{", "[")):
         try:
             return yaml.safe_load(text)
         except yaml.YAMLError as error:
             raise ConfigError(f"{name}: {text!r} is not valid YAML: {error}") from error
+    if name == "gates":
+        # A comma may stand in a number or a scope; in a variable gates are kept apart by semicolons.
+        return [part.strip() for part in text.split(";") if part.strip()]
     if is_list:
         return [part.strip() for part in text.split(",") if part.strip()]
     return text

@@ -55,6 +55,25 @@ def actions(sessions: pd.DataFrame, verdicts: pd.DataFrame, calls: pd.DataFrame)
     )
 
 
+def called_of(sessions: pd.DataFrame, verdicts: pd.DataFrame, calls: pd.DataFrame) -> dict[str, tuple[int, int]]:
+    """Session → (replies with a tool call, replies), over the replies that `actions` takes its rate over.
+
+    Which replies those are is decided for each scenario: where its probes ask for an action, the replies to them.
+    """
+    found: dict[str, tuple[int, int]] = {}
+    for _, mine in sessions.groupby("scenario", observed=True):
+        names = set(mine["session"])
+        rows, graded = calls.loc[calls["session"].isin(names)], verdicts.loc[verdicts["session"].isin(names)]
+        asks = graded["check"].isin(list(ASKS_FOR_ACTION))
+        replies = _replies(mine, rows)
+        asked = _asked(replies, graded.loc[asks], rows)
+        table = (replies if asked is None else asked).groupby("session")["called"].agg(["sum", "size"])
+        found |= {
+            str(name): (int(a), int(n)) for name, a, n in zip(table.index, table["sum"], table["size"], strict=True)
+        }
+    return found
+
+
 def hallucinated(verdicts: pd.DataFrame) -> Share | None:
     """Share of questions about what was never said that were answered all the same; None where none was asked."""
     rows = verdicts.loc[(verdicts["check"] == HALLUCINATION) & verdicts["outcome"].isin(["pass", "fail"])]

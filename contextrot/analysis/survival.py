@@ -218,13 +218,36 @@ def constant_hazard_test(
     return Test(statistic, df, float((1 + (drawn >= statistic - EXACTLY).sum()) / (1 + len(drawn))), "simulated")
 
 
+def restricted_mean_interval(survival: Survival) -> tuple[float, float] | None:
+    """Interval of the restricted mean (turns) at the level of the estimate; None where it has no standard error.
+
+    Student's t with the sessions less one as degrees of freedom, and Greenwood's variance times d/(d - 1) for d
+    failures (Kaplan and Meier 1958, §6.1; Karrison 1987 compares such intervals), kept within 0 and the horizon.
+    """
+    from scipy.stats import t
+
+    mean, se, horizon = survival.restricted_mean, survival.restricted_mean_se, survival.horizon
+    if mean is None or se is None or horizon is None or survival.events < 2:
+        return None
+    d = survival.events
+    half = float(t.ppf((1 + survival.level) / 2, survival.n - 1)) * se * (d / (d - 1)) ** 0.5
+    return max(0.0, mean - half), min(float(horizon), mean + half)
+
+
 def logrank(
     durations_a: Numbers,
     events_a: Numbers,
     durations_b: Numbers,
     events_b: Numbers,
+    *,
+    strata_a: Sequence[str] | None = None,
+    strata_b: Sequence[str] | None = None,
 ) -> Test:
-    """Log-rank test of two groups of sessions (Mantel 1966), unpaired. An empty side or no failure: method ``none``."""
+    """Log-rank test of two groups of sessions (Mantel 1966), unpaired. An empty side or no failure: method ``none``.
+
+    `strata_a`, `strata_b`: the scenario of each session. Sessions are then compared within a scenario and the
+    scenarios put together (stratified log-rank; Klein and Moeschberger 2003, §7.5), as scenarios differ in length.
+    """
     import numpy as np
     from scipy.stats import chi2
     from statsmodels.duration.survfunc import survdiff
@@ -233,10 +256,18 @@ def logrank(
     b, failed_b = _checked(durations_b, events_b)
     failed = np.concatenate((failed_a, failed_b))
     group = np.repeat([0, 1], [len(a), len(b)])
+    strata = None if strata_a is None or strata_b is None else np.array([*strata_a, *strata_b], dtype=object)
+    if strata is not None:
+        if len(strata) != len(group):
+            raise ValueError(f"{len(strata)} strata but {len(group)} sessions; each session needs one.")
+        # A stratum with one side only compares nothing, and statsmodels cannot invert it.
+        both = np.isin(strata, list(set(strata_a or ()) & set(strata_b or ())))
+        a, b = a[both[: len(a)]], b[both[len(a) :]]
+        failed, group, strata = failed[both], group[both], strata[both].astype(str)
     try:
         if len(a) == 0 or len(b) == 0 or not failed.any():
             return Test(0.0, 0, 1.0, "none")
-        statistic = float(survdiff(np.concatenate((a, b)), failed, group)[0])
+        statistic = float(survdiff(np.concatenate((a, b)), failed, group, strata=strata)[0])
     except np.linalg.LinAlgError:  # no turn at which sessions of both sides were at risk
         return Test(0.0, 0, 1.0, "none")
     return Test(statistic, 1, float(chi2.sf(statistic, 1)))

@@ -8,13 +8,17 @@ import typer
 
 from contextrot.cli import (
     audit,
+    baseline,
     bench,
+    compare,
     doctor,
+    gate,
     import_,
     init,
     judge,
     listing,
     models,
+    plan,
     report,
     rescore,
     schema,
@@ -53,7 +57,11 @@ def root(
 
 
 app.command("bench")(guarded(with_settings(bench.bench)))
+app.command("plan")(guarded(with_settings(plan.plan)))
 app.command("report")(guarded(report.report))
+app.command("compare")(guarded(compare.compare))
+app.command("gate")(guarded(gate.gate))
+app.add_typer(baseline.app, name="baseline")
 app.command("judge")(guarded(judge.judge))
 app.command("show")(guarded(show.show))
 app.command("rescore")(guarded(rescore.rescore))

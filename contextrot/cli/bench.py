@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from contextrot.cli.exits import Exit
+from contextrot.cli.gate import Held, held_to
 from contextrot.config import CAPS, BenchConfig, Resolved, flag_of
+from contextrot.errors import ContextrotError
+
+#: settings that a resumed run takes anew: they change no session
+_OPEN = (*CAPS, "gates", "baseline")
 
 if TYPE_CHECKING:
     from contextrot.bench.runner import Matrix
@@ -32,17 +37,18 @@ def bench(
     if resume is not None:
         _refuse_settings(resolved)
     config = recorded_config(resume, resolved) if resume is not None else resolved.config
+    held = held_to(config.gates, config.baseline)  # before anything is spent
     matrix = load_matrix(config)
     with new_run_directory(config) as directory:
         run_matrix(matrix, directory)
-        _conclude(directory.path, as_json=json, report=report)
+        _conclude(directory.path, as_json=json, report=report, held=held)
 
 
 def _refuse_settings(resolved: Resolved) -> None:
-    """A resumed run has its settings; others beside them would silently mean nothing. Its caps may be raised."""
+    """A resumed run has its settings; others beside them would silently mean nothing. Caps and gates may be others."""
     from contextrot.errors import ConfigError
 
-    given = sorted({source for name, source in resolved.sources.items() if _is_flag(source) and name not in CAPS})
+    given = sorted({source for name, source in resolved.sources.items() if _is_flag(source) and name not in _OPEN})
     if given:
         raise ConfigError(f"--resume goes on with the settings of that run; leave out {', '.join(given)}")
 
@@ -87,7 +93,7 @@ def _cut_short(limit: dict[str, Any], manifest: dict[str, Any], path: Path) -> s
 
 
 def recorded_config(path: Path, resolved: Resolved | None = None) -> BenchConfig:
-    """The configuration a run was started with, its folder as `out`; the caps are those given now, if any are."""
+    """The configuration a run was started with, its folder as `out`; caps and gates are those given now, if any are."""
     from contextrot.bench.store import RunDirectory
     from contextrot.errors import StoreError
 
@@ -96,13 +102,13 @@ def recorded_config(path: Path, resolved: Resolved | None = None) -> BenchConfig
         raise StoreError(f"{path} holds no run to resume (there is no run.json in it)")
     recorded: dict[str, Any] = manifest["config"]
     if resolved is not None:
-        given = {name for name in CAPS if _is_flag(resolved.sources[name])}
+        given = {name for name in _OPEN if _is_flag(resolved.sources[name])}
         recorded = recorded | {name: getattr(resolved.config, name) for name in given}
     return BenchConfig(**(recorded | {"out": str(path)}))
 
 
-def _conclude(path: Path, *, as_json: bool, report: bool) -> None:
-    """Print what was found and where it is written; exit 3 when nothing was measured."""
+def _conclude(path: Path, *, as_json: bool, report: bool, held: Held | None = None) -> None:
+    """Print what was found and where it is written; exit 3 when nothing was measured, else as the gates say."""
     from contextrot.analysis.tables import load_run, write_tables
     from contextrot.cli.output import console, print_json
     from contextrot.report.findings import next_step
@@ -111,12 +117,21 @@ def _conclude(path: Path, *, as_json: bool, report: bool) -> None:
     loaded = load_run(path)
     summary = loaded.summary
     write_tables(loaded)
+    result, fault = None, None
+    if held is not None:
+        from contextrot.report.gating import keep
+
+        try:
+            result = held.evaluate(loaded)
+            keep(loaded, result)
+        except ContextrotError as error:  # what was measured is shown all the same
+            fault = error
     if report:
         from contextrot.report.write import write_report
 
         written = write_report(loaded)  # before anything is printed: the reader of our output may go away
     if as_json:
-        print_json(summary.to_dict())
+        print_json(summary.to_dict() | ({} if result is None else {"gates": result.to_dict()}))
     else:
         print_summary(summary, console())
     if report:
@@ -126,4 +141,13 @@ def _conclude(path: Path, *, as_json: bool, report: bool) -> None:
         typer.echo(f"next:   {step[1]}\n        {step[0]}", err=as_json)
     if not summary.measured:
         typer.echo(f"nothing was measured: {summary.why_nothing}", err=True)
+    if fault is not None:
+        raise fault
+    if result is not None:
+        from contextrot.report.gates import print_gates
+
+        print_gates(result, console(stderr=as_json))
+        if result.exit_code:
+            raise typer.Exit(result.exit_code)
+    if not summary.measured:
         raise typer.Exit(Exit.NO_VERDICT)
