@@ -165,6 +165,23 @@ class Contextrot:
         assert groups, f"the run has nothing of { ({name: v for name, v in wanted.items() if v is not None}) }"
         assert not short, f"the median session should last at least {at_least:g} turns:\n  " + "\n  ".join(short)
 
+    def assert_gates(self, run: Run, *gates: str | dict[str, str], baseline: Run | str | Path | None = None) -> None:
+        """Fail unless every gate passes: ``"median >= 30 turns"``, ``"rmst: -10%"`` (see `contextrot gate`).
+
+        No verdict is no pass. baseline: a run, a run directory or a file of `contextrot baseline set`.
+        """
+        from contextrot.analysis.baseline import load_baseline
+        from contextrot.analysis.gates import GateOutcome, evaluate
+        from contextrot.report.gates import verdict_text
+        from contextrot.report.gating import keep
+
+        against = load_baseline(baseline) if isinstance(baseline, str | Path) else baseline
+        result = evaluate(run, gates, against)
+        keep(run, result)
+        broken = [verdict for verdict in result.verdicts if verdict.outcome is not GateOutcome.PASSED]
+        told = "\n  ".join([result.sentence, *map(verdict_text, broken), *result.notes])
+        assert result.passed, told
+
     def _defaults(self) -> dict[str, Any]:
         names = {"models": "model", "window": "window", "max_tokens": "max_tokens", "strategies": "strategies"}
         return {name: self._settings.get(source) for name, source in names.items()}
