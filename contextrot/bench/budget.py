@@ -68,13 +68,17 @@ class Budget:
         """Whether there is anything to keep."""
         return bool(self.caps)
 
-    async def take(self, most: Spent, attempt: Callable[[], Awaitable[T]], used: Callable[[T], Spent]) -> T:
-        """What `attempt` brings, within the caps. `most`: what it may take; `used`: what it took, told by its result.
+    async def take(
+        self, expected: Callable[[], Spent], attempt: Callable[[], Awaitable[T]], used: Callable[[T], Spent]
+    ) -> T:
+        """What `attempt` brings, within the caps. `used`: what it took, told by its result.
+
+        `expected`: what it may take at most, as far as is known by now: a call that waited may expect less than before.
 
         An attempt without an answer counts as a call and nothing else, one that timed out as all it might have taken:
         the provider may have worked on it to its end. Raises `LimitError`, before the attempt.
         """
-        await self._promise(most)
+        most = await self._promise(expected)
         taken = most
         try:
             value = await attempt()
@@ -90,8 +94,9 @@ class Budget:
             self.spent = self.spent.plus(taken)
             self._wake()
 
-    async def _promise(self, most: Spent) -> None:
+    async def _promise(self, expected: Callable[[], Spent]) -> Spent:
         while True:
+            most = expected()
             if self.blind and self.caps.keys() & {"max_total_tokens", "max_cost"}:
                 self._end("max_total_tokens" if "max_total_tokens" in self.caps else "max_cost", self._blind_sentence())
             over = self._over(self.spent.plus(most))
@@ -99,7 +104,7 @@ class Budget:
                 self._end(over, self._sentence(over, most))
             if not self._over(self.spent.plus(self._promised).plus(most)):
                 self._promised = self._promised.plus(most)
-                return
+                return most
             ticket: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(ticket)
             await ticket
@@ -158,16 +163,19 @@ class Meter:
         """One attempt at a chat call whose prompt is estimated at so many tokens. Raises `LimitError`."""
         if not self.budget.capped:
             return await attempt()
-        ratio = UNKNOWN_RATIO if self._ratio is None else max(1.0, self._ratio)
-        prompt, completion = math.ceil(prompt_tokens * ratio), max(call.max_tokens, self._longest)
+        completion = max(call.max_tokens, self._longest)
+
+        def took(usage: Usage) -> Spent:
+            ratio = UNKNOWN_RATIO if self._ratio is None else max(1.0, self._ratio)
+            return self._spent(usage, math.ceil(prompt_tokens * ratio), completion)
 
         def used(reply: Reply) -> Spent:
             usage = reply.usage
             if usage.prompt_tokens and prompt_tokens:
                 self._ratio = max(self._ratio or 0.0, usage.prompt_tokens / prompt_tokens)
-            return self._spent(usage, prompt, completion)
+            return took(usage)
 
-        return await self.budget.take(self._spent(Usage(), prompt, completion), attempt, used)
+        return await self.budget.take(lambda: took(Usage()), attempt, used)
 
     async def feed(self, attempt: Callable[[], Awaitable[Reply]]) -> Reply:
         """One message to an agent: what it takes is known afterwards only. Raises `LimitError`."""
@@ -177,7 +185,7 @@ class Meter:
                 self.budget.blind = self._label
             return self._spent(reply.usage, 0, 0)
 
-        return await self.budget.take(Spent(1), attempt, used)
+        return await self.budget.take(lambda: Spent(1), attempt, used)
 
     async def embed(
         self, texts: list[str], attempt: Callable[[], Awaitable[T]], tokens: Callable[[T], int | None]
@@ -189,7 +197,7 @@ class Meter:
             known = tokens(answer)
             return self._spent(Usage(most if known is None else known, 0), 0, 0)
 
-        return await self.budget.take(self._spent(Usage(most, 0), 0, 0), attempt, used)
+        return await self.budget.take(lambda: self._spent(Usage(most, 0), 0, 0), attempt, used)
 
     def _spent(self, usage: Usage, prompt: int, completion: int) -> Spent:
         """What a call took; where the model did not say, what it may have taken."""
