@@ -335,5 +335,6 @@ def from_text(name: str, text: str) -> Any:
 
 
 def _unknown(name: str) -> str:
-    close = difflib.get_close_matches(name, BenchConfig.model_fields, 1)
+    same_words = [field for field in BenchConfig.model_fields if sorted(field.split("_")) == sorted(name.split("_"))]
+    close = same_words or difflib.get_close_matches(name, BenchConfig.model_fields, 1)
     return f"unknown setting {name!r}" + (f"; did you mean {close[0]!r}?" if close else "")

@@ -32,7 +32,7 @@ CACHE_FROM, CACHE_STEP = 1024, 128
 #: Prompts of a session that may still be in the cache when the next one comes: a turn's own and those of its probes.
 _REMEMBERED = 6
 _WORDS = (
-    "the", "team", "has", "made", "good", "progress", "and", "will", "look", "at", "next", "step", "with", "care",
+    "the", "team", "has", "made", "good", "way", "and", "will", "look", "at", "next", "step", "with", "care",
     "for", "all", "who", "work", "on", "this", "part", "of", "our", "plan",
 )  # fmt: skip
 Part = Literal["answers", "helps", "judges"]
