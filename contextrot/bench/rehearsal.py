@@ -19,7 +19,7 @@ from contextrot.bench.plan import DEFAULT_EMBEDDER, Plan
 from contextrot.bench.redact import Redactor
 from contextrot.bench.store import Record, SessionFile
 from contextrot.errors import ContextOverflowError
-from contextrot.messages import Message, Reply, Usage
+from contextrot.messages import Message, Reply, Usage, mentions
 from contextrot.models import AgentModel, Model
 from contextrot.models.base import Call, Price, Truth
 from contextrot.models.embedders import EmbeddingCall, SessionEmbedder, create_embedder
@@ -103,6 +103,9 @@ class StandIn:
         self.part, self.reply_tokens = part, reply_tokens
         self._own = model if own else None
         self._counter = TokenCounter(self.count_tokens)
+        # What a chat template adds is known where the model runs here.
+        whole = getattr(model, "count_prompt", None)
+        self._whole: Callable[..., int] | None = whole if self.count_tokens is not None else None
         self._counts: dict[bytes, int] = {}
         self._cache = PrefixCache()
 
@@ -115,6 +118,8 @@ class StandIn:
         if self._own is not None:
             reply = await self._own.complete(call)
             return replace(reply, usage=reply.usage._replace(cached_tokens=cached))
+        if self._whole is not None:
+            total = self._whole(call.messages, call.tools)
         if self.window and total > self.window:
             raise ContextOverflowError(f"the prompt has {total:,} tokens, longer than the window ({self.window:,})")
         reply = self._reply(call)
@@ -136,7 +141,7 @@ class StandIn:
             return hoped
         if self.part == "helps" and (notes := extract(call.messages, call.max_tokens)):
             return Reply(notes, finish_reason="stop")
-        if hoped is not None and hoped.tool_calls and call.messages[-1].role != "tool":
+        if hoped is not None and hoped.tool_calls and call.messages[-1].role != "tool" and _could(call):
             return hoped
         return Reply(words(min(self.reply_tokens, call.max_tokens), call.seed), finish_reason="stop")
 
@@ -147,6 +152,13 @@ def _hoped(hint: Truth | None) -> Reply | None:
         return None
     n = len(hint.evidence)
     return hint.reply((True,) * n) or hint.reply((True,) + (False,) * (n - 1))
+
+
+def _could(call: Call) -> bool:
+    """Whether what the first of the checks rests on stands in the prompt, as it does not in a floor control."""
+    first = call.hint.evidence[0] if call.hint is not None and call.hint.evidence else None
+    needed = (first,) if isinstance(first, str) else first or ()
+    return all(any(mentions(message.text, text) for message in call.messages) for text in needed)
 
 
 def words(tokens: int, seed: int) -> str:

@@ -16,6 +16,7 @@ from contextrot.bench.rehearsal import CACHE_FROM, PrefixCache, words
 from contextrot.bench.runner import load_matrix
 from contextrot.config import validated
 from contextrot.messages import assistant, system, user
+from contextrot.models.weights import DEFAULT, installed
 from contextrot.tokens import estimate as tokens_of
 
 TOOLS = """\
@@ -217,3 +218,17 @@ def test_a_prefix_is_cached_from_its_least_length_on_and_within_one_session() ->
 @pytest.mark.parametrize("tokens", [1, 11, 12, 13, 150, 1000])
 def test_made_up_replies_have_the_length_asked_for(tokens: int) -> None:
     assert tokens_of(words(tokens, 5)) == tokens
+
+
+@pytest.mark.skipif(DEFAULT not in installed(), reason="the weights of the embedded model are not here")
+def test_prompts_of_the_embedded_model_are_foreseen_to_the_token(tmp_path: Path, scenario_file: Path) -> None:
+    """Its own tokenizer and chat template count; under a scripted history nothing depends on what it replies."""
+    changed = {
+        "models": ["local/smollm2-135m"], "strategies": ["full", {"type": "fifo", "keep": {"turns": 1}}],
+        "history": "scripted", "repeats": 1, "turns": 4, "max_tokens": 8,
+    }  # fmt: skip
+    found = estimated(scenario_file, **changed)
+    true = truth(tmp_path / "run", scenario_file, **changed)
+    assert {row.strategy: row.amount.prompt for row in found.rows} == {
+        name: row["prompt"] for name, row in true.items()
+    }
