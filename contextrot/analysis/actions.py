@@ -55,6 +55,16 @@ def actions(sessions: pd.DataFrame, verdicts: pd.DataFrame, calls: pd.DataFrame)
     )
 
 
+def acting_replies(sessions: pd.DataFrame, verdicts: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame | None:
+    """One row per reply that `actions` takes its rate over (session, turn, called); None where there is no tool."""
+    asks = verdicts["check"].isin(list(ASKS_FOR_ACTION))
+    if not asks.any() and not calls["tool_calls"].fillna(0).astype(bool).any():
+        return None
+    replies = _replies(sessions, calls)
+    asked = _asked(replies, verdicts.loc[asks], calls)
+    return replies if asked is None else asked
+
+
 def called_of(sessions: pd.DataFrame, verdicts: pd.DataFrame, calls: pd.DataFrame) -> dict[str, tuple[int, int]]:
     """Session → (replies with a tool call, replies), over the replies that `actions` takes its rate over.
 

@@ -62,7 +62,7 @@ class Limits:
     level: float = 0.95
     min_pairs: int = FEWEST_PAIRS
     max_unfinished: float = 0.2
-    resamples: int = 2000
+    resamples: int = 1999
     seed: int = 0
 
     def margin(self, metric: str, baseline: float | None) -> float:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 #: With fewer pairs no test at 5 % can reject: of 2^5 ways to swap the sides of five pairs two are as extreme.
 FEWEST_PAIRS = 6
-#: From so many pairs on the interval is a bootstrap's; below, Student's.
-BOOTSTRAP_FROM = 20
+#: From so many pairs on the interval is a bootstrap's; below, Student's, which holds its level better there.
+BOOTSTRAP_FROM = 50
 #: ... if so many pairs differ from the commonest difference: of a few odd ones a bootstrap draws too few kinds.
 ODD_PAIRS = 10
 #: Differences this small come out of sums of floats.
@@ -30,7 +30,7 @@ EXACTLY = 1e-9
 class PairedMean:
     """Mean of paired differences (second side minus first) with its interval; None where nothing can be said.
 
-    method: ``bootstrap`` (studentised, over pairs), ``t`` (Student's, below 20 pairs or with fewer than
+    method: ``bootstrap`` (studentised, over pairs), ``t`` (Student's, below 50 pairs or with fewer than
     10 off the commonest difference), ``alike`` (all pairs showed one
     and the same difference), ``none`` (fewer than 2 pairs). `p_value` is that of "the sides may be swapped in every
     pair". se: standard error, 0 where all pairs are alike.
@@ -60,7 +60,7 @@ def paired_mean(
 ) -> PairedMean:
     """Mean of the differences, one per pair, in their own unit; `scale` is the largest difference possible.
 
-    Interval: Student's t below 20 pairs, then the studentised bootstrap of pairs (Efron and Tibshirani 1993, §12.5;
+    Interval: Student's t below 50 pairs, then the studentised bootstrap of pairs (Efron and Tibshirani 1993, §12.5;
     Davison and Hinkley 1997, §5.2.1). Pairs that are all alike show no spread, which is not certainty: a share of
     1 - (1 - level)^(1/n) of pairs could be otherwise and stay unseen (Louis 1981; "rule of three", Hanley and
     Lippman-Hand 1983). Where no pair differed, an unseen one is reckoned with half the `scale`: what a failure in the
@@ -81,7 +81,7 @@ def paired_mean(
     mean = float(d.mean())
     if n < 2:
         return PairedMean(mean, None, None, None, None, n, "none")
-    p = sign_flip_p(d, resamples=max(resamples, 1999), seed=seed)
+    p = sign_flip_p(d, resamples=resamples, seed=seed)
     if np.ptp(d) <= EXACTLY * max(1.0, scale):
         unseen = 1 - (1 - level) ** (1 / n)
         half = unseen * (scale / 2 if abs(mean) <= EXACTLY * scale else abs(mean))
@@ -100,25 +100,24 @@ def paired_mean(
 
 
 def sign_flip_p(differences: Sequence[float] | Array, *, resamples: int = 1999, seed: int = 0) -> float:
-    """Two-sided p-value of "either side of a pair could be the other": all sign flips up to 2^12, else a sample."""
+    """Two-sided p-value of "either side of a pair could be the other" (Fisher 1935, §21).
+
+    All sign flips where there are at most 2^15, else a sample of them, the observed one counted in (Phipson and Smyth
+    2010). scipy's `permutation_test(…, permutation_type="samples")` gives the same and takes ten times as long.
+    """
     import numpy as np
-    from scipy.stats import permutation_test
 
     d = np.asarray(differences, dtype=float)
     d = d[np.abs(d) > EXACTLY]  # a pair without a difference is the same either way
-    if not len(d):
+    n = len(d)
+    if n < 2:
         return 1.0
-    if len(d) == 1:
-        return 1.0
-    found = permutation_test(
-        (d,),
-        lambda x, axis: np.mean(x, axis=axis),
-        permutation_type="samples",
-        vectorized=True,
-        n_resamples=4096 if len(d) <= 12 else resamples,
-        rng=np.random.default_rng(seed),
-    )
-    return float(found.pvalue)
+    least = abs(d.sum()) * (1 - EXACTLY)
+    if n <= 15:
+        signs = 1 - 2.0 * (np.arange(2**n)[:, None] >> np.arange(n) & 1)
+        return float((np.abs(signs @ d) >= least).mean())
+    signs = 1 - 2.0 * np.random.default_rng(seed).integers(0, 2, size=(resamples, n), dtype=np.int8)
+    return float((1 + (np.abs(signs @ d) >= least).sum()) / (1 + resamples))
 
 
 def pseudo_means(durations: Sequence[float] | Array, events: Sequence[int] | Array, horizon: float) -> Array:
@@ -219,11 +218,9 @@ def _students(d: Array, resamples: int, seed: int) -> Array:
     import numpy as np
 
     n = len(d)
-    kinds, count = np.unique(d, return_counts=True)
-    drawn = np.random.default_rng(seed).multinomial(n, count / n, size=resamples)
-    mean = drawn @ kinds / n
-    variance = np.maximum(drawn @ kinds**2 / n - mean**2, 0.0) * n / (n - 1)
-    spread = variance > EXACTLY * kinds.var()
+    drawn = d[np.random.default_rng(seed).integers(0, n, size=(resamples, n))]
+    mean, variance = drawn.mean(axis=1), drawn.var(axis=1, ddof=1)
+    spread = variance > EXACTLY * d.var()
     if not spread.any():
         return np.zeros(1)
     return np.asarray((mean[spread] - d.mean()) / np.sqrt(variance[spread] / n))

@@ -103,6 +103,7 @@ def pairs_for(difference: float, sd: float, *, power: float = 0.8, alpha: float 
 
     At least those with which a test can reject at all (`paired.FEWEST_PAIRS`).
     """
+    from scipy.special import ndtri
     from statsmodels.stats.power import TTestPower
 
     from contextrot.analysis.paired import FEWEST_PAIRS
@@ -112,15 +113,11 @@ def pairs_for(difference: float, sd: float, *, power: float = 0.8, alpha: float 
     if sd <= 0:
         return FEWEST_PAIRS
     test, effect = TTestPower(), difference / sd
-    low, high = FEWEST_PAIRS, FEWEST_PAIRS
-    while test.power(effect, high, alpha) < power:
-        low, high = high, high * 2
-        if high > MOST_PAIRS:
-            return MOST_PAIRS
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if test.power(effect, middle, alpha) >= power else (middle + 1, high)
-    return int(high)
+    # The normal law needs a few pairs less than Student's: begin there.
+    pairs = max(FEWEST_PAIRS, int(((ndtri(1 - alpha / 2) + ndtri(power)) / effect) ** 2))
+    while pairs < MOST_PAIRS and test.power(effect, pairs, alpha) < power:
+        pairs += 1
+    return min(pairs, MOST_PAIRS)
 
 
 def _today(

@@ -221,17 +221,19 @@ def constant_hazard_test(
 def restricted_mean_interval(survival: Survival) -> tuple[float, float] | None:
     """Interval of the restricted mean (turns) at the level of the estimate; None where it has no standard error.
 
-    Student's t with the sessions less one as degrees of freedom, and Greenwood's variance times d/(d - 1) for d
-    failures (Kaplan and Meier 1958, §6.1; Karrison 1987 compares such intervals), kept within 0 and the horizon.
+    Student's t with n - 1 degrees of freedom on the logit of the share of the horizon, so that it keeps within 0 and
+    the horizon and may be uneven, as the estimate is (delta method; Karrison 1987 compares intervals of this mean).
+    Greenwood's variance is multiplied by n/(n - 1). None with fewer than 2 failures, or where the mean is at an end.
     """
+    from scipy.special import expit, logit
     from scipy.stats import t
 
-    mean, se, horizon = survival.restricted_mean, survival.restricted_mean_se, survival.horizon
-    if mean is None or se is None or horizon is None or survival.events < 2:
+    mean, se, horizon, n = survival.restricted_mean, survival.restricted_mean_se, survival.horizon, survival.n
+    if mean is None or not se or not horizon or survival.events < 2 or not 0 < mean < horizon:
         return None
-    d = survival.events
-    half = float(t.ppf((1 + survival.level) / 2, survival.n - 1)) * se * (d / (d - 1)) ** 0.5
-    return max(0.0, mean - half), min(float(horizon), mean + half)
+    share = mean / horizon
+    half = float(t.ppf((1 + survival.level) / 2, n - 1)) * se * (n / (n - 1)) ** 0.5 / horizon / (share * (1 - share))
+    return horizon * float(expit(logit(share) - half)), horizon * float(expit(logit(share) + half))
 
 
 def logrank(
