@@ -48,11 +48,11 @@ def init(
         "contextrot.config.schema.json": orjson.dumps(config_schema(), option=indented),
     }
     if ci is not Ci.NONE:
-        text = (starter / f"{ci.value}.yml").read_text(encoding="utf-8")
+        template = (starter / f"{ci.value}.yml").read_text(encoding="utf-8")
         setting = "PACKAGE: "
         # A JSON text is a YAML text too, whatever is in it.
         named = PACKAGE if package == PACKAGE else orjson.dumps(package).decode()
-        content[_CI_FILES[ci]] = text.replace(setting + PACKAGE, setting + named).encode()
+        content[_CI_FILES[ci]] = template.replace(setting + PACKAGE, setting + named).encode()
     there = [name for name in content if (folder / name).exists()]
     if there and not force:
         raise ConfigError(f"{', '.join(there)} exist already in {folder.resolve()}; --force overwrites them")

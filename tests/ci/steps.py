@@ -1,4 +1,4 @@
-"""Runs the shell steps of a workflow, a composite action or a GitLab job as a runner does: bash, its variables, a folder.
+"""Runs the shell steps of a workflow, a composite action or a GitLab job as a runner does: bash and its variables.
 
 Only what these files use of the expression language is understood; anything else is an error. `pip install` is written
 down and not done, because the package under test is importable already.
@@ -102,7 +102,8 @@ class Runner:
             ran = subprocess.run(
                 ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
                 cwd=self.workspace / _filled(step.get("working-directory", "."), known),
-                env={**self.environment, **variables, **given}, capture_output=True, text=True, timeout=300, check=False,
+                env={**self.environment, **variables, **given}, capture_output=True, text=True, timeout=300,
+                check=False,
             )  # fmt: skip
             done.codes[name] = ran.returncode
             done.stdout += ran.stdout

@@ -47,6 +47,11 @@ def act(runner: Runner, **inputs: str) -> Done:
     return runner.run(ACTION["runs"]["steps"], inputs=defaults | given | inputs)
 
 
+def counted(runner: Runner, what: str) -> int:
+    """Tests, failures or errors of all suites in the JUnit file."""
+    return sum(int(suite.get(what, "0")) for suite in ET.parse(runner.workspace / "results/ci/junit.xml").getroot())
+
+
 def test_a_change_that_keeps_its_gates_passes(runner: Runner) -> None:
     done = act(runner, strategies="pinned\n  full \n", gates="median >= 10 turns [strategy=pinned]")
     assert done.code == 0, done.stderr
@@ -55,8 +60,8 @@ def test_a_change_that_keeps_its_gates_passes(runner: Runner) -> None:
     assert done.annotations == []
     assert "gates passed" in done.summary
     assert "SIMULATED" in done.summary
-    suites = ET.parse(runner.workspace / "results/ci/junit.xml").getroot()
-    assert (suites.get("failures"), suites.get("errors")) == ("0", "0")
+    assert counted(runner, "failures") == counted(runner, "errors") == 0
+    assert counted(runner, "tests") == 3  # the gate, and the probe under each of two strategies
 
 
 def test_a_gate_that_fails_fails_the_job_after_everything_is_shown(runner: Runner) -> None:
@@ -71,7 +76,7 @@ def test_a_gate_that_fails_fails_the_job_after_everything_is_shown(runner: Runne
         f"::error file=scenarios/small.yaml,line={LINE},title=contextrot%3A probe ask-code in small::"
     )
     assert "a gate failed" in done.summary
-    assert ET.parse(runner.workspace / "results/ci/junit.xml").getroot().get("failures") == "2"
+    assert counted(runner, "failures") == 2
 
 
 def test_the_baseline_decides_once_it_is_there(runner: Runner) -> None:
