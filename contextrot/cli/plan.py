@@ -95,9 +95,11 @@ _HEADS = {"turn": "turns", "probe": "probes", "control": "controls", "auxiliary"
 
 
 def _print(found: Estimate) -> None:
+    from contextrot.bench.estimate import PURPOSES
+
     models = list(dict.fromkeys(row.model for row in found.rows))
     total = found.total
-    shown = [name for name, n in total.calls.items() if n]
+    shown = [name for name in PURPOSES if total.calls.get(name)]
     for model in models:
         rows = [row for row in found.rows if row.model == model]
         if len(models) == 1:
