@@ -92,7 +92,9 @@ def test_the_baseline_decides_once_it_is_there(runner: Runner) -> None:
     same = act(runner, strategies="fifo\npinned", baseline="base.json", out="same")
     assert same.code == 0, same.stdout + same.stderr
     worse = act(runner, strategies="{type: fifo, keep: {turns: 1}}\npinned", baseline="base.json", out="worse")
-    assert worse.code != 0
+    assert worse.codes["Verdict"] == 1, worse.stdout + worse.stderr
+    assert "regression confirmed" in worse.summary
+    assert "pinned on" not in "".join(worse.annotations)
 
 
 def test_what_cannot_run_is_said_and_is_no_pass(runner: Runner) -> None:
@@ -138,14 +140,16 @@ def test_the_keyless_job_of_the_starter_passes_and_catches_a_worse_change(runner
     assert done.installed == [str(ROOT)]
     assert (runner.workspace / "results/ci-strategies/junit.xml").is_file()
     assert "gates passed" in done.summary
-    # The strategy that is gated keeps no pins any more.
-    settings = runner.workspace / "contextrot.yaml"
-    text = settings.read_text(encoding="utf-8")
-    settings.write_text(text.replace("  - pinned\n", "  - {type: fifo, keep: {turns: 2}}\n"), encoding="utf-8")
+    # What is told is pinned no longer.
+    scenario = runner.workspace / "scenarios" / "my-first.yaml"
+    text = scenario.read_text(encoding="utf-8")
+    scenario.write_text(text.replace("    pinned: true\n", ""), encoding="utf-8")
     (runner.workspace / "results").rename(runner.workspace / "before")
     worse = runner.run(job["steps"], env=environment)
-    assert worse.codes["Bench"] != 0
+    assert worse.codes["Bench"] == 1, worse.stdout + worse.stderr
     assert worse.codes["Summary and annotations"] == 0
+    [place] = [line for line in worse.annotations if "file=scenarios/my-first.yaml,line=" in line]
+    assert place.startswith("::error ")
 
 
 def test_the_job_with_real_models_runs_on_the_models_of_the_configuration(runner: Runner) -> None:
