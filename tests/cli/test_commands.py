@@ -189,7 +189,7 @@ def test_help_of_bench_names_every_setting(cli: Cli) -> None:
 
     shown = cli("bench", "--help", env={"COLUMNS": "160"}).stdout
     for name in BenchConfig.model_fields:
-        flag = {"scenarios": "scenarios", "models": "--model", "strategies": "--strategy"}.get(
+        flag = {"scenarios": "scenarios", "models": "--model", "strategies": "--strategy", "gates": "--gate"}.get(
             name, "--" + name.replace("_", "-")
         )
         assert flag in shown
