@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from contextrot.errors import ConfigError
+from contextrot.gate_grammar import parse_gates
 from contextrot.models.base import ModelSpec, Price
 from contextrot.models.engine import engine_label, read_engine
 from contextrot.yaml_source import Fault, Node, UnreadableError, parse_yaml, split_labels
@@ -22,6 +23,10 @@ CONFIG_FILE = "contextrot.yaml"
 ENV_PREFIX = "CONTEXTROT_"
 #: Variables with our prefix that are not settings of a bench.
 _OTHER_VARIABLES = frozenset({"CONTEXTROT_CACHE", "CONTEXTROT_CONFIG", "CONTEXTROT_API_KEY"})
+
+
+#: Caps on a whole run, in the order in which they are checked. They are no part of what makes a run another one.
+CAPS = ("max_calls", "max_total_tokens", "max_cost")
 
 
 class PriceEntry(BaseModel):
@@ -124,7 +129,15 @@ class BenchConfig(BaseModel):
         ]
         | None
     ) = None
-    max_tokens: Annotated[int, Field(ge=1, description="longest reply in tokens; reserved in the window")] | None = None
+    max_tokens: (
+        Annotated[
+            int,
+            Field(
+                ge=1, description="longest reply in tokens; reserved in the window (a cap on the run: max_total_tokens)"
+            ),
+        ]
+        | None
+    ) = None
     temperature: Annotated[float, Field(ge=0, le=2, description="sampling temperature")] = 0.0
     auxiliary: (
         Annotated[
@@ -147,19 +160,46 @@ class BenchConfig(BaseModel):
         ]
         | None
     ) = None
+    max_cost: (
+        Annotated[float, Field(gt=0, description="USD the whole run may cost; needs a known price of every model")]
+        | None
+    ) = None
+    max_total_tokens: (
+        Annotated[int, Field(ge=1, description="tokens the whole run may take, prompts and replies together")] | None
+    ) = None
+    max_calls: Annotated[int, Field(ge=1, description="calls the whole run may make, each attempt counted")] | None = (
+        None
+    )
     timeout: Annotated[float, Field(gt=0, description="seconds to wait for one call")] = 120.0
     max_attempts: Annotated[int, Field(ge=1, le=20, description="times a call is asked when the provider fails")] = 6
     concurrency: Annotated[int, Field(ge=1, le=1024, description="sessions in flight at once")] = 8
     controls: Annotated[bool, Field(description="ask each probe's ceiling and floor control")] = True
+    gates: Annotated[
+        list[str | dict[str, Any]],
+        Field(description="what the run must keep to, e.g. 'median >= 30 turns' or 'rmst: -10%'"),
+    ] = []
+    baseline: (
+        Annotated[str, Field(description="baseline file or run directory that gates such as 'rmst: -10%' hold against")]
+        | None
+    ) = None
     out: Annotated[str, Field(description="folder of the run; default: a new one under results/")] | None = None
 
-    @field_validator("scenarios", "strategies", "models", mode="before")
+    @field_validator("scenarios", "strategies", "models", "gates", mode="before")
     @classmethod
     def _one_is_a_list(cls, value: Any, info: ValidationInfo) -> Any:
         entries = [value] if isinstance(value, (str, dict)) else value
         if info.field_name != "models" or not isinstance(entries, (list, tuple)):
             return entries
         return [{"id": entry} if isinstance(entry, str) else entry for entry in entries]
+
+    @field_validator("gates")
+    @classmethod
+    def _gates_can_be_read(cls, value: list[str | dict[str, Any]]) -> list[str | dict[str, Any]]:
+        try:
+            parse_gates(value)
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+        return value
 
     @field_validator("auxiliary", "embedder", "judge", mode="before")
     @classmethod
@@ -276,7 +316,7 @@ def _faults(error: ValidationError, sources: Mapping[str, str]) -> list[str]:
 
 def flag_of(name: str) -> str:
     """The flag of a setting. Repeatable ones read better in the singular; scenarios are the command's arguments."""
-    return {"models": "--model", "strategies": "--strategy", "scenarios": "SCENARIOS"}.get(
+    return {"models": "--model", "strategies": "--strategy", "gates": "--gate", "scenarios": "SCENARIOS"}.get(
         name, f"--{name.replace('_', '-')}"
     )
 
@@ -285,12 +325,15 @@ def from_text(name: str, text: str) -> Any:
     """The value of a setting written as text (a flag or a variable): lists may be separated by commas."""
     import yaml
 
-    is_list = name in ("scenarios", "models", "strategies")
+    is_list = name in ("scenarios", "models", "strategies", "gates")
     if text.lstrip().startswith(("{", "[")):
         try:
             return yaml.safe_load(text)
         except yaml.YAMLError as error:
             raise ConfigError(f"{name}: {text!r} is not valid YAML: {error}") from error
+    if name == "gates":
+        # A comma may stand in a number or a scope; in a variable gates are kept apart by semicolons.
+        return [part.strip() for part in text.split(";") if part.strip()]
     if is_list:
         if name == "strategies":  # may be labels, as tables show them: `pinned(keep=3 turns, …)`
             return split_labels(text)
@@ -299,5 +342,6 @@ def from_text(name: str, text: str) -> Any:
 
 
 def _unknown(name: str) -> str:
-    close = difflib.get_close_matches(name, BenchConfig.model_fields, 1)
+    same_words = [field for field in BenchConfig.model_fields if sorted(field.split("_")) == sorted(name.split("_"))]
+    close = same_words or difflib.get_close_matches(name, BenchConfig.model_fields, 1)
     return f"unknown setting {name!r}" + (f"; did you mean {close[0]!r}?" if close else "")

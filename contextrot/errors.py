@@ -42,8 +42,16 @@ class WindowOverflowError(BudgetError):
     """The log under `full` is longer than the window: a result (the session ends as `overflow`), not a fault."""
 
 
+class LimitError(ContextrotError):
+    """A cap of the whole run leaves no room for the next call: the session ends as `limit`; resume takes it up."""
+
+
 class StoreError(ContextrotError):
     """The run directory cannot be used: not writable, full, locked, or of another run."""
+
+
+class BaselineError(ContextrotError):
+    """What a run is to be compared with is missing, damaged, or was measured otherwise. Exit code 4."""
 
 
 class ModelError(ContextrotError):

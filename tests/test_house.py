@@ -11,12 +11,12 @@ ROOT = Path(__file__).parent.parent / "contextrot"
 
 #: Rooms and files by floor, as the design lists them; a name that is not here is a file nobody gave a room to.
 FLOORS = {
-    7: ("cli", "__main__"),
-    6: ("report", "api"),
+    7: ("cli", "__main__", "pytest_plugin"),
+    6: ("report", "api", "agent"),
     5: ("analysis",),
     4: ("bench", "render", "memory", "memory_file", "callbacks", "tasks", "transcripts"),
     3: ("strategies", "scenario"),
-    2: ("checks", "models", "config"),
+    2: ("checks", "models", "config", "gate_grammar"),
     1: ("messages", "outcomes", "errors", "tokens", "log", "yaml_source", "actions"),
 }
 FLOOR_OF = {name: floor for floor, names in FLOORS.items() for name in names}

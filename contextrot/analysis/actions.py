@@ -30,30 +30,51 @@ def actions(sessions: pd.DataFrame, verdicts: pd.DataFrame, calls: pd.DataFrame)
     turns, but for those of probes, which have none: a question late in the session would look like a tool no longer
     called.
     """
-    asks = verdicts["asks_action"].fillna(False).astype(bool)
-    if not asks.any() and not calls["tool_calls"].fillna(0).astype(bool).any():
+    asks = _asking(verdicts)
+    if not _tools_in(asks, calls):
         return None
-    replies = _replies(sessions, calls)
-    asked = _asked(replies, verdicts.loc[asks], calls)
-    basis = _of_turns(replies, verdicts, calls) if asked is None else asked
+    basis, of_probes = _basis(sessions, verdicts, calls)
     thirds = [_third(basis, number) for number in range(len(THIRDS))]
     early, late = (_per_session(basis, number) for number in (0, len(THIRDS) - 1))
     names = sorted({*early, *late})
     change = rate_difference(*([side.get(name, (0, 0)) for name in names] for side in (early, late)))
     done, repeated = int(sessions["actions"].sum()), int(sessions["repeated_actions"].sum())
     return Actions(
-        basis="turns" if asked is None else "probes",
+        basis="probes" if of_probes else "turns",
         by_turn=_points(basis.assign(outcome=_outcome(basis["called"])), "turn"),
         thirds=thirds,
         change=change,
         alert=change.falls,
-        probes_by_turn=_points(verdicts.loc[asks], "turn"),
+        probes_by_turn=_points(asks, "turn"),
         actions=done,
         repeated=_share(sessions["repeated_actions"], sessions["actions"]) if done or repeated else None,
         steps_per_turn=_steps(calls),
         tasks=int(sessions["tasks"].sum()),
         steps_per_task=_ratio(sessions["task_calls"].sum(), sessions["tasks"].sum()),
     )
+
+
+def acting_replies(sessions: pd.DataFrame, verdicts: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame | None:
+    """One row per reply that `actions` takes its rate over (session, turn, called); None where there is no tool."""
+    if not _tools_in(_asking(verdicts), calls):
+        return None
+    return _basis(sessions, verdicts, calls)[0]
+
+
+def called_of(sessions: pd.DataFrame, verdicts: pd.DataFrame, calls: pd.DataFrame) -> dict[str, tuple[int, int]]:
+    """Session → (replies with a tool call, replies), over the replies that `actions` takes its rate over.
+
+    Which replies those are is decided for each scenario: where its probes ask for an action, the replies to them.
+    """
+    found: dict[str, tuple[int, int]] = {}
+    for _, mine in sessions.groupby("scenario", observed=True):
+        names = set(mine["session"])
+        rows, graded = calls.loc[calls["session"].isin(names)], verdicts.loc[verdicts["session"].isin(names)]
+        table = _basis(mine, graded, rows)[0].groupby("session")["called"].agg(["sum", "size"])
+        found |= {
+            str(name): (int(a), int(n)) for name, a, n in zip(table.index, table["sum"], table["size"], strict=True)
+        }
+    return found
 
 
 def hallucinated(verdicts: pd.DataFrame) -> Share | None:
@@ -92,6 +113,23 @@ def _prompt_tokens(calls: pd.DataFrame, names: Sequence[Any], upto: Sequence[int
     tokens = rows["prompt_tokens"].groupby(rows["session"].astype(object))
     total, unknown = tokens.sum().to_dict(), tokens.apply(lambda column: column.isna().any()).to_dict()
     return [None if unknown.get(name, True) else int(total[name]) for name in names]
+
+
+def _asking(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """The verdicts of checks that ask for an action."""
+    return verdicts.loc[verdicts["asks_action"].fillna(False).astype(bool)]
+
+
+def _tools_in(asking: pd.DataFrame, calls: pd.DataFrame) -> bool:
+    """Whether there is anything to call, or something was called."""
+    return bool(len(asking)) or bool(calls["tool_calls"].fillna(0).astype(bool).any())
+
+
+def _basis(sessions: pd.DataFrame, verdicts: pd.DataFrame, calls: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
+    """The replies the call rate is over, and whether they are those to probes that ask for an action."""
+    replies = _replies(sessions, calls)
+    asked = _asked(replies, _asking(verdicts), calls)
+    return (_of_turns(replies, verdicts, calls), False) if asked is None else (asked, True)
 
 
 def _replies(sessions: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:

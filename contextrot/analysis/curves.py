@@ -152,11 +152,13 @@ def compliance(
     fails, undecided (every other outcome), low, high, interval. A bin of an ordered category in which nothing was
     decided keeps its row, with NaN for rate and bounds: a gap, never interpolated.
 
-    `interval` names the method. ``bootstrap``: percentile interval from `resamples` draws of whole sessions with
-    replacement (Davison and Hinkley 1997, §3.8; Field and Welsh 2007), as verdicts of one session are not independent.
-    ``wilson``: Wilson's interval as if each session gave one verdict, where the bootstrap cannot be believed — fewer
-    than 20 sessions, or all with the same rate, so that every resample is the same; never too narrow for correlated
-    verdicts (a design effect of at most the verdicts per session; Kish 1965). ``none``: one session has no interval.
+    `interval` names the method. Verdicts of one session are not independent, so the variance between sessions says how
+    many independent verdicts theirs are worth (design effect; Kish 1965), and that number, with Student's quantile,
+    goes into Wilson's interval (Korn and Graubard 1998; Dean and Pagano 2015 compare such intervals). ``bootstrap``:
+    the variance is that of `resamples` draws of whole sessions with replacement (Davison and Hinkley 1997, §3.8; Field
+    and Welsh 2007). ``wilson``: fewer than 20 sessions, where it is the linearised one (Cochran 1977, §6.4); or all
+    sessions with the same rate, where none can be seen and each session counts once. ``none``: one session has no
+    interval.
     """
     import numpy as np
     import pandas as pd
@@ -214,16 +216,38 @@ def session_interval(
     if sessions < 2:
         return np.nan, np.nan, "none"
     overall = passed.sum() / decided.sum()
-    if sessions < FEW_SESSIONS or np.allclose(passed, overall * decided):
-        bounds = wilson(overall * sessions, sessions, level)
-        assert bounds is not None
-        return *bounds, "wilson"
+    if np.allclose(passed, overall * decided):
+        return *_wilson(overall, sessions, level), "wilson"
+    if sessions < FEW_SESSIONS:
+        off = passed - overall * decided
+        variance = float((off**2).sum()) * sessions / (sessions - 1) / decided.sum() ** 2
+        return *_clustered(overall, variance, decided, level), "wilson"
     # Drawing sessions with replacement is drawing how often each kind comes; sessions with equal counts are one kind.
     # The generator is new for each bin, so that an interval does not hang on which other bins there are.
     kinds, count = np.unique(np.column_stack((passed, decided)), axis=0, return_counts=True)
     drawn = np.random.default_rng(seed).multinomial(sessions, count / sessions, size=resamples) @ kinds
-    low, high = np.quantile(drawn[:, 0] / drawn[:, 1], [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high), "bootstrap"
+    variance = float(np.var(drawn[:, 0] / drawn[:, 1])) * sessions / (sessions - 1)
+    return *_clustered(overall, variance, decided, level), "bootstrap"
+
+
+def _clustered(overall: float, variance: float, decided: Array, level: float) -> tuple[float, float]:
+    """Wilson's interval with as many independent verdicts as have this variance; never more than there are.
+
+    Student's quantile in place of the normal one makes that number smaller: the variance is itself from few sessions.
+    """
+    from scipy.stats import norm, t
+
+    worth = float(decided.sum())
+    if variance > 0:
+        worth = min(overall * (1 - overall) / variance, worth)
+    tail = (1 + level) / 2
+    return _wilson(overall, worth * float(norm.ppf(tail) / t.ppf(tail, len(decided) - 1)) ** 2, level)
+
+
+def _wilson(overall: float, n: float, level: float) -> tuple[float, float]:
+    bounds = wilson(overall * n, n, level)
+    assert bounds is not None
+    return bounds
 
 
 def _tested(lengths: Sequence[Length], scores: Sequence[float | None]) -> list[tuple[Length, float]]:

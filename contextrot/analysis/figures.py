@@ -8,8 +8,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from contextrot.analysis.budget import Threshold
 from contextrot.analysis.difference import Difference
 from contextrot.analysis.rates import CheckRate, ItemRate, Point, Rate, Share, Third
+from contextrot.analysis.trend import Trend
 from contextrot.outcomes import Ended
 
 #: `ended` of a session that has no end record
@@ -110,6 +112,23 @@ class Length:
 
 
 @dataclass(frozen=True, slots=True)
+class Shipping:
+    """What a group says of rot, and of how long a session may be shipped (`trend.py`, `budget.py`, `curves.py`).
+
+    trends: slope of compliance per turn, `all` turns and `after_fresh`, and of the tool-call rate (`tool_calls`, only
+    where there are tools). thresholds: recommended WARN and ROTATE, in turns and in occupancy. effective_turns: longest
+    turn up to which every rate is at least 0.85 of the ceiling, with the sentence on what it cannot claim. incidence:
+    share of sessions ended by each kind of event up to the last turn (competing events, Aalen-Johansen).
+    """
+
+    trends: dict[str, Trend]
+    thresholds: list[Threshold]
+    effective_turns: float | None
+    effective_note: str | None
+    incidence: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Spent:
     """Calls, tokens and USD. Auxiliary calls are part of the totals and shown apart. None: not known for all calls."""
 
@@ -135,7 +154,7 @@ class Group:
 
     levels: when the budget monitor spoke; by_level: compliance by the level of the prompt that was answered (OK, WARN,
     ROTATE). actions: None where there are no tools. hallucinated: failed `abstain` checks. saved: against `full`.
-    first_failure: the earliest, None when none failed.
+    first_failure: the earliest, None when none failed. shipping: None when pooled, as scenarios differ in their turns.
     """
 
     scenario: str | None
@@ -161,6 +180,7 @@ class Group:
     hallucinated: Share | None
     saved: Saved | None
     first_failure: FirstFailure | None
+    shipping: Shipping | None
     causes: dict[str, int]
     undecided: dict[str, int]
     spent: Spent

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from contextrot.analysis.actions import actions, hallucinated, saved
+from contextrot.analysis.actions import acting_replies, actions, hallucinated, saved
 from contextrot.analysis.causes import cause_split, controls
 from contextrot.analysis.figures import RUNNING, Control, FirstFailure, Group, Origin, Reference, Spent, Summary
 from contextrot.analysis.grids import families
@@ -19,6 +19,7 @@ from contextrot.analysis.lengths import session_length
 from contextrot.analysis.levels import by_level, levels_reached
 from contextrot.analysis.rates import CheckRate, Point, Rate
 from contextrot.analysis.session_files import UNANSWERED
+from contextrot.analysis.shipping import ceiling_of, shipping
 from contextrot.analysis.tables import SESSION_KINDS
 
 if TYPE_CHECKING:
@@ -37,12 +38,13 @@ def summarise(run: Run) -> Summary:
     is_control = sessions["control"].fillna(False).astype(bool)
     measured = sessions.loc[~is_control]
     table = _controls(run)
-    groups = _groups(run, measured, ["scenario", "model", "strategy"])
+    references = _references(table)
+    groups = _groups(run, measured, ["scenario", "model", "strategy"], references)
     verdicts = run.verdicts.loc[run.verdicts["kind"].isin(SESSION_KINDS)]
     if len({group.scenario for group in groups}) > 1:
         pooled = _groups(run, measured, ["model", "strategy"])
     else:
-        pooled = [replace(group, scenario=None) for group in groups]
+        pooled = [replace(group, scenario=None, shipping=None) for group in groups]
     return Summary(
         version=VERSION,
         run=run.path.resolve().name,
@@ -59,7 +61,7 @@ def summarise(run: Run) -> Summary:
         groups=groups,
         pooled=pooled,
         controls=table,
-        references=_references(table),
+        references=references,
         families=families(groups, measured, verdicts, run.turns),
         errors=dict(Counter(map(str, run.errors.values())).most_common(5)),
         check_errors=_check_errors(verdicts),
@@ -74,7 +76,9 @@ def _check_errors(verdicts: pd.DataFrame) -> dict[str, int]:
     return dict(said.most_common(3))
 
 
-def _groups(run: Run, sessions: pd.DataFrame, by: list[str]) -> list[Group]:
+def _groups(
+    run: Run, sessions: pd.DataFrame, by: list[str], references: Sequence[Reference] | None = None
+) -> list[Group]:
     verdicts = run.verdicts
     verdicts = verdicts.loc[verdicts["kind"].isin(SESSION_KINDS)]
     decided = verdicts.loc[verdicts["outcome"].isin(["pass", "fail"])]
@@ -90,7 +94,11 @@ def _groups(run: Run, sessions: pd.DataFrame, by: list[str]) -> list[Group]:
         spared = None if rows["strategy"].iloc[0] == FULL else saved(run.turns, rows, whole)
         causes = {str(name): int(value) for name, value in split.get(key, {}).items() if name not in by}
         named = dict(zip(by, map(str, key), strict=True))
-        found.append(replace(_group(named, rows, mine, calls, causes, deepest, own), saved=spared))
+        group = replace(_group(named, rows, mine, calls, causes, deepest, own), saved=spared)
+        if references is not None:  # one scenario
+            top = ceiling_of(references, named["scenario"], named["model"])
+            group = replace(group, shipping=shipping(rows, mine, acting_replies(rows, mine, calls), top))
+        found.append(group)
     return sorted(found, key=_order(run.config, by))
 
 
@@ -132,6 +140,7 @@ def _group(
         actions=actions(sessions, verdicts, calls),
         hallucinated=hallucinated(verdicts),
         saved=None,
+        shipping=None,
         first_failure=_first_failure(sessions),
         causes=causes or dict.fromkeys(("lost", "ignored", "incapable", "unattributed", "fails"), 0),
         undecided={str(name): int(n) for name, n in undecided.astype(object).value_counts().items()},

@@ -218,13 +218,38 @@ def constant_hazard_test(
     return Test(statistic, df, float((1 + (drawn >= statistic - EXACTLY).sum()) / (1 + len(drawn))), "simulated")
 
 
+def restricted_mean_interval(survival: Survival) -> tuple[float, float] | None:
+    """Interval of the restricted mean (turns) at the level of the estimate; None where it has no standard error.
+
+    Student's t with n - 1 degrees of freedom on the logit of the share of the horizon, so that it keeps within 0 and
+    the horizon and may be uneven, as the estimate is (delta method; Karrison 1987 compares intervals of this mean).
+    Greenwood's variance is multiplied by n/(n - 1). None with fewer than 2 failures, or where the mean is at an end.
+    """
+    from scipy.special import expit, logit
+    from scipy.stats import t
+
+    mean, se, horizon, n = survival.restricted_mean, survival.restricted_mean_se, survival.horizon, survival.n
+    if mean is None or not se or not horizon or survival.events < 2 or not 0 < mean < horizon:
+        return None
+    share = mean / horizon
+    half = float(t.ppf((1 + survival.level) / 2, n - 1)) * se * (n / (n - 1)) ** 0.5 / horizon / (share * (1 - share))
+    return horizon * float(expit(logit(share) - half)), horizon * float(expit(logit(share) + half))
+
+
 def logrank(
     durations_a: Numbers,
     events_a: Numbers,
     durations_b: Numbers,
     events_b: Numbers,
+    *,
+    strata_a: Sequence[str] | None = None,
+    strata_b: Sequence[str] | None = None,
 ) -> Test:
-    """Log-rank test of two groups of sessions (Mantel 1966), unpaired. An empty side or no failure: method ``none``."""
+    """Log-rank test of two groups of sessions (Mantel 1966), unpaired. An empty side or no failure: method ``none``.
+
+    `strata_a`, `strata_b`: the scenario of each session. Sessions are then compared within a scenario and the
+    scenarios put together (stratified log-rank; Klein and Moeschberger 2003, §7.5), as scenarios differ in length.
+    """
     import numpy as np
     from scipy.stats import chi2
     from statsmodels.duration.survfunc import survdiff
@@ -233,10 +258,18 @@ def logrank(
     b, failed_b = _checked(durations_b, events_b)
     failed = np.concatenate((failed_a, failed_b))
     group = np.repeat([0, 1], [len(a), len(b)])
+    strata = None if strata_a is None or strata_b is None else np.array([*strata_a, *strata_b], dtype=object)
+    if strata is not None:
+        if len(strata) != len(group):
+            raise ValueError(f"{len(strata)} strata but {len(group)} sessions; each session needs one.")
+        # A stratum with one side only compares nothing, and statsmodels cannot invert it.
+        both = np.isin(strata, list(set(strata_a or ()) & set(strata_b or ())))
+        a, b = a[both[: len(a)]], b[both[len(a) :]]
+        failed, group, strata = failed[both], group[both], strata[both].astype(str)
     try:
         if len(a) == 0 or len(b) == 0 or not failed.any():
             return Test(0.0, 0, 1.0, "none")
-        statistic = float(survdiff(np.concatenate((a, b)), failed, group)[0])
+        statistic = float(survdiff(np.concatenate((a, b)), failed, group, strata=strata)[0])
     except np.linalg.LinAlgError:  # no turn at which sessions of both sides were at risk
         return Test(0.0, 0, 1.0, "none")
     return Test(statistic, 1, float(chi2.sf(statistic, 1)))

@@ -11,13 +11,14 @@ from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+from contextrot.bench.budget import Meter
 from contextrot.bench.caller import Caller, Listener, answer_fields, priced
 from contextrot.bench.grading import verdict_record
 from contextrot.bench.judging import SessionPanel, judged
 from contextrot.bench.plan import Plan
 from contextrot.bench.store import Record, SessionFile
 from contextrot.checks import grade
-from contextrot.errors import ContextrotError, ModelError, ModelTimeoutError
+from contextrot.errors import ContextrotError, LimitError, ModelError, ModelTimeoutError
 from contextrot.messages import NOT_COUNTED, Reply, user
 from contextrot.models.callables import Agent, AgentModel
 from contextrot.outcomes import Ended, Outcome, Verdict
@@ -25,13 +26,22 @@ from contextrot.scenario.script import Ask, Control, Tested
 
 
 class AgentSession:
-    """Feeds the script's user messages to one agent and grades what comes back; `judges` asks judges, if any."""
+    """Feeds the script's user messages to one agent and grades what comes back; `judges` asks judges, if any.
+
+    `meter` keeps the caps of the run. A message to the agent counts as one call, however many it makes to answer it.
+    """
 
     def __init__(
-        self, plan: Plan, model: AgentModel, file: SessionFile, listener: Listener, judges: Caller | None = None
+        self,
+        plan: Plan,
+        model: AgentModel,
+        file: SessionFile,
+        listener: Listener,
+        judges: Caller | None = None,
+        meter: Meter | None = None,
     ) -> None:
         self.plan, self.script, self.model, self.file, self.listener = plan, plan.script, model, file, listener
-        self.judges = judges
+        self.judges, self.meter = judges, meter
         self.turn = self.calls = self.messages = 0
         self.stated: set[str] = set()
 
@@ -47,6 +57,8 @@ class AgentSession:
         ended, detail = Ended.COMPLETED, ""
         try:
             await work
+        except LimitError as error:
+            ended, detail = Ended.LIMIT, str(error)
         except ModelError as error:
             ended = Ended.OVERFLOW if error.outcome == "overflow" else Ended.ERROR
             detail = str(error)
@@ -148,7 +160,7 @@ class AgentSession:
         reply: Reply | None = None
         error: ModelError | None = None
         try:
-            reply = await agent.feed(text, self.plan.settings.timeout)
+            reply = await self._fed(agent, text)
         except ModelError as failed:
             error = failed
         except (TypeError, ValueError) as failed:
@@ -180,6 +192,12 @@ class AgentSession:
         assert reply is not None
         self._message(branch, "reply", {"call": number})
         return reply, number
+
+    async def _fed(self, agent: Agent, text: str) -> Reply:
+        """The agent's reply, within the caps of the run."""
+        if self.meter is None or not self.meter.budget.capped:
+            return await agent.feed(text, self.plan.settings.timeout)
+        return await self.meter.feed(lambda: agent.feed(text, self.plan.settings.timeout))
 
     def _message(self, branch: str | None, origin: str, body: dict[str, Any]) -> None:
         index, self.messages = self.messages, self.messages + 1

@@ -127,7 +127,10 @@ class Caller:
         gate: Gate | None = None,
         temperature: float | None = None,
     ) -> Answer:
-        """Ask once and record it. Raises the `ModelError` that ended the call, after recording it as well."""
+        """Ask once and record it. Raises the `ModelError` that ended the call, after recording it as well.
+
+        Raises `LimitError` when a cap of the run leaves no room for the call: then it was not made and is not recorded.
+        """
         plan, settings = self.plan, self.plan.settings
         judges = purpose == "judge"
         helps = judges or purpose == "auxiliary"
@@ -152,7 +155,7 @@ class Caller:
                 timeout=settings.timeout,
                 hint=hint,
             )
-            reply, error, attempts = await self._ask_model(gate, call, f"{turn}_{round_}")
+            reply, error, attempts = await self._ask_model(gate, call, f"{turn}_{round_}", prompt_estimate)
         usage = reply.usage if reply is not None else NOT_COUNTED
         window = settings.window if gate is self.gate else gate.model.window or settings.window
         # A judge looks at the session from outside: its prompts fill no window of the session's.
@@ -210,9 +213,11 @@ class Caller:
         own = {tool.name for tool in view.tools}
         return (*(tool for tool in self.script.tools if tool.name not in own), *view.tools)
 
-    async def _ask_model(self, gate: Gate, call: Call, place: str) -> tuple[Reply | None, ModelError | None, int]:
+    async def _ask_model(
+        self, gate: Gate, call: Call, place: str, prompt_tokens: int
+    ) -> tuple[Reply | None, ModelError | None, int]:
         try:
-            result = await gate.complete(call)
+            result = await gate.complete(call, prompt_tokens)
         except ModelError as error:
             return None, type(error)(self.file.redact.text(str(error))), getattr(error, "attempts", 1)
         reply = result.reply

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
+from contextrot.bench.budget import Meter
 from contextrot.bench.gate import Throttle
 from contextrot.bench.store import Record, SessionFile
 from contextrot.errors import ConfigError, MissingKeyError, ModelError
@@ -39,10 +40,10 @@ class RecordedEmbedder:
     `turn` and `branch` say where in the session it is asked; the session keeps them up to date.
     """
 
-    def __init__(self, spec: ModelSpec, file: SessionFile, throttle: Throttle) -> None:
+    def __init__(self, spec: ModelSpec, file: SessionFile, throttle: Throttle, meter: Meter | None = None) -> None:
         self.turn = 0
         self.branch: str | None = None
-        self._spec, self._file, self._throttle = spec, file, throttle
+        self._spec, self._file, self._throttle, self._meter = spec, file, throttle, meter
         self._made: SessionEmbedder | None = None
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
@@ -83,6 +84,13 @@ class _Recorded:
             raise ModelError(record["error"])
         return _revived(record, len(texts))
 
+    async def _attempt(self, texts: Sequence[str]) -> Embedded:
+        """One attempt, within the caps of the run."""
+        meter = self._session._meter
+        if meter is None or not meter.budget.capped:
+            return await self._backend.embed(texts)
+        return await meter.embed(list(texts), lambda: self._backend.embed(texts), lambda got: got.tokens)
+
     async def _ask(self, texts: Sequence[str]) -> Record:
         """One call, as its record keeps it."""
         import numpy as np
@@ -93,7 +101,7 @@ class _Recorded:
         before = time.perf_counter()
         error = None
         try:
-            got, attempts, waited = await session._throttle.through(lambda: self._backend.embed(texts))
+            got, attempts, waited = await session._throttle.through(lambda: self._attempt(texts))
         except MissingKeyError as missing:
             raise ConfigError(str(missing)) from missing
         except ModelError as failed:

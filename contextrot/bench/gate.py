@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypedDict, TypeVar, Unpack
 
+from contextrot.bench.budget import Meter
 from contextrot.errors import ModelError, RateLimitError
 from contextrot.messages import Reply
 from contextrot.models.base import Call, Model
@@ -188,20 +189,36 @@ class Throttle:
 class Gate(Throttle):
     """The throttle of one model. The model's own `parallel` lowers `concurrency`.
 
-    timeout: seconds per attempt, instead of the call's own. The rest as for `Throttle`.
+    timeout: seconds per attempt, instead of the call's own. meter: keeps the caps of the run, an attempt at a time. The
+    rest as for `Throttle`.
     """
 
     def __init__(
-        self, model: Model, *, concurrency: int = 8, timeout: float | None = None, **settings: Unpack[_Settings]
+        self,
+        model: Model,
+        *,
+        concurrency: int = 8,
+        timeout: float | None = None,
+        meter: Meter | None = None,
+        **settings: Unpack[_Settings],
     ) -> None:
         super().__init__(concurrency=min(concurrency, model.parallel or concurrency), **settings)
         self.model = model
         self._timeout = timeout
+        self._meter = meter
 
-    async def complete(self, call: Call) -> GateResult:
-        """The model's reply, asked for as often as it takes. Raises as `through` does."""
+    async def complete(self, call: Call, prompt_tokens: int = 0) -> GateResult:
+        """The model's reply, asked for as often as it takes; `prompt_tokens` is what the prompt is estimated at.
+
+        Raises as `through` does, and `LimitError` when a cap of the run leaves no room for an attempt.
+        """
         asked = call if self._timeout is None else replace(call, timeout=self._timeout)
-        return GateResult(*await self.through(lambda: self.model.complete(asked)))
+        meter = self._meter
+        if meter is None:
+            return GateResult(*await self.through(lambda: self.model.complete(asked)))
+        return GateResult(
+            *await self.through(lambda: meter.chat(asked, prompt_tokens, lambda: self.model.complete(asked)))
+        )
 
 
 def _gave_up(error: ModelError, attempts: int, why: str) -> ModelError:

@@ -14,6 +14,7 @@ from contextrot.bench.matrix import Matrix
 from contextrot.bench.plan import DEFAULT_EMBEDDER, digest
 from contextrot.bench.redact import redact_keys
 from contextrot.bench.store import FORMAT_VERSION, RunDirectory
+from contextrot.config import CAPS
 from contextrot.errors import StoreError
 from contextrot.models import AgentModel, Model, ModelSpec
 
@@ -37,6 +38,7 @@ def manifest_of(matrix: Matrix, directory: RunDirectory, command: str | None) ->
     known = directory.read_manifest()
     if known is not None:
         _refuse_other_run(known.get("identity", {}), identity, directory.path)
+        known["config"] = {**known.get("config", {}), **{name: getattr(config, name) for name in CAPS}}
         return known
     return {
         "format_version": FORMAT_VERSION,

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache, partial
 
+from contextrot.bench.budget import refuse_unpriced
 from contextrot.bench.embedding import missing_key
 from contextrot.bench.judging import judges_in, load_judges
 from contextrot.bench.plan import DEFAULT_EMBEDDER, Plan, Settings
 from contextrot.config import BenchConfig
 from contextrot.errors import ConfigError, MissingKeyError
 from contextrot.models import AgentModel, Model, create_model, prepare
+from contextrot.models.base import Price
 from contextrot.scenario import Scenario, expand, load_scenarios
 from contextrot.scenario.script import Script
 from contextrot.strategies import Strategy, load_strategy, strategy_label
@@ -70,6 +72,21 @@ class Matrix:
                             family=scenario.family if scenario.family != scenario.id else "",
                         )
 
+    def prices(self) -> dict[str, Price | None]:
+        """What each model asks for (USD per million tokens), by label; None where it is not known.
+
+        That of a provider's embedding model is among them.
+        """
+        models = [*self.models, *([self.auxiliary] if self.auxiliary else []), *self.judges.values()]
+        prices = {model.spec.label: model.price for model in models}
+        spec = self.config.embedder.to_spec()
+        if spec != DEFAULT_EMBEDDER:
+            from contextrot.models.embedders import create_embedder
+
+            per_token = create_embedder(spec).backend.price
+            prices[spec.label] = None if per_token is None else Price(per_token * 1_000_000, 0.0)
+        return prices
+
     @property
     def _simulated_helper(self) -> bool:
         """What a simulated model summarised is as little real as what one answered."""
@@ -93,7 +110,10 @@ def load_matrix(config: BenchConfig) -> Matrix:
         if twice:
             raise ConfigError(f"the {kind} {twice[0]!r} is named twice; each cell of the matrix needs its own name")
     models = [create_model(entry.to_spec()) for entry in config.models]
-    return Matrix(config, scenarios, labelled, models, _helper(config), load_judges(config, scenarios, models))
+    matrix = Matrix(config, scenarios, labelled, models, _helper(config), load_judges(config, scenarios, models))
+    if config.max_cost is not None:
+        refuse_unpriced(config, matrix.prices())
+    return matrix
 
 
 def _cells(scenarios: list[Scenario], config: BenchConfig) -> list[Scenario]:
@@ -131,7 +151,7 @@ async def settle(matrix: Matrix) -> None:
     for model in matrix.models:
         await prepare(model)
         for scenario in matrix.scenarios:
-            matrix.settings[scenario.id, model.spec.label] = _settings(matrix.config, scenario, model)
+            matrix.settings[scenario.id, model.spec.label] = settings_of(matrix.config, scenario, model)
     for judge in matrix.judges.values():
         if judge not in matrix.models:
             await prepare(judge)
@@ -148,7 +168,8 @@ async def settle(matrix: Matrix) -> None:
             )
 
 
-def _settings(config: BenchConfig, scenario: Scenario, model: Model | AgentModel) -> Settings:
+def settings_of(config: BenchConfig, scenario: Scenario, model: Model | AgentModel) -> Settings:
+    """What holds for every call of a session of this model. Raises `ConfigError` for a window that is not known."""
     own = model.window
     wanted = config.window or scenario.session.window
     if isinstance(model, AgentModel):
@@ -163,5 +184,8 @@ def _settings(config: BenchConfig, scenario: Scenario, model: Model | AgentModel
     virtual = own is None or window < own
     max_tokens = config.max_tokens or scenario.session.max_tokens or min(DEFAULT_MAX_TOKENS, window // 4)
     if max_tokens >= window:
-        raise ConfigError(f"max_tokens ({max_tokens}) leaves no room for a prompt in a window of {window} tokens")
+        raise ConfigError(
+            f"max_tokens ({max_tokens}) leaves no room for a prompt in a window of {window} tokens; "
+            "it is the longest reply: a cap on the whole run is max_total_tokens"
+        )
     return Settings(window, "virtual" if virtual else "model", max_tokens, config.temperature, config.timeout)

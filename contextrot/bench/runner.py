@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from contextrot.bench.agents import AgentSession
+from contextrot.bench.budget import Budget, Meter, Spent, recorded
 from contextrot.bench.caller import Caller, Listener
 from contextrot.bench.controls import ControlSession
 from contextrot.bench.embedding import RecordedEmbedder
@@ -19,11 +20,12 @@ from contextrot.bench.manifest import manifest_of
 from contextrot.bench.matrix import Matrix, settle
 from contextrot.bench.plan import Plan, slug
 from contextrot.bench.session import Session
-from contextrot.bench.store import FINAL_ENDS, RunDirectory, SessionFile
+from contextrot.bench.store import FINAL_ENDS, RunDirectory
 from contextrot.config import BenchConfig
 from contextrot.errors import ConfigError, ModelError, ScenarioError, StoreError
 from contextrot.messages import Usage
-from contextrot.models import AgentModel, Model
+from contextrot.models import AgentModel, Model, ModelSpec
+from contextrot.models.base import Price
 from contextrot.outcomes import Ended
 from contextrot.strategies import load_strategy
 from contextrot.tokens import TokenCounter
@@ -91,17 +93,32 @@ async def _run_settled(
     if not todo and manifest.get("status") == "completed":
         progress.on_start(sessions, sessions)
         return manifest
+    budget = Budget(matrix.config)
+    if budget.capped:
+        budget.spent = recorded(directory.path / "sessions", matrix.prices()).most(Spent(**manifest.get("spent", {})))
     manifest["status"] = "running"
+    manifest.pop("limit", None)
     directory.write_manifest(manifest)
     progress.on_start(sessions, finished)
     try:
-        await _run_all(matrix, todo, directory, progress)
+        cut = await _run_all(matrix, todo, directory, progress, budget)
         manifest["status"] = "completed"
+        if budget.reached:
+            manifest["status"] = "limited"
+            manifest["limit"] = {
+                "cap": budget.reached,
+                "value": budget.caps[budget.reached],
+                "completed": sessions - cut - len(todo),
+                "cut": cut,
+                "not_started": len(todo),
+            }
     except BaseException as error:
         stopped = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
         manifest["status"] = "interrupted" if stopped else "failed"
         raise
     finally:
+        if budget.capped:
+            manifest["spent"] = budget.to_dict()
         manifest["finished"] = datetime.now(UTC).isoformat(timespec="seconds")
         directory.write_manifest(manifest)
     return manifest
@@ -118,15 +135,29 @@ def _is_open(plan: Plan, matrix: Matrix, directory: RunDirectory) -> bool:
     return bool(matrix.judges) and not own_memory and directory.lacks_votes(plan.key)
 
 
-async def _run_all(matrix: Matrix, todo: deque[Plan], directory: RunDirectory, progress: Progress) -> None:
-    """Run the sessions, and take each from `todo` when it starts."""
-    config = matrix.config
+async def _run_all(
+    matrix: Matrix, todo: deque[Plan], directory: RunDirectory, progress: Progress, budget: Budget
+) -> int:
+    """Run the sessions, and take each from `todo` when it starts; returns how many a cap cut short.
+
+    Once a cap has ended a session no other is begun: what is left serves those under way.
+    """
+    config, cut = matrix.config, 0
     hints = Hints()
     by_label = {model.spec.label: model for model in matrix.models}
 
     def gate(model: Model) -> Gate:
         told = _told(progress, model.spec.label)
-        return Gate(model, concurrency=config.concurrency, max_attempts=config.max_attempts, on_wait=told)
+        return Gate(
+            model,
+            concurrency=config.concurrency,
+            max_attempts=config.max_attempts,
+            meter=meter(model.spec, model.price),
+            on_wait=told,
+        )
+
+    def meter(spec: ModelSpec, price: Price | None) -> Meter:
+        return Meter(budget, spec.label, price, spec.params)
 
     gates = {label: gate(model) for label, model in by_label.items() if not isinstance(model, AgentModel)}
     helper = gate(matrix.auxiliary) if matrix.auxiliary else None
@@ -144,8 +175,11 @@ async def _run_all(matrix: Matrix, todo: deque[Plan], directory: RunDirectory, p
         for label, model in by_label.items()
     }
 
+    embeds = meter(config.embedder.to_spec(), matrix.prices().get(config.embedder.to_spec().label))
+
     async def worker() -> None:
-        while todo:
+        nonlocal cut
+        while todo and not budget.reached:
             plan = todo.popleft()
             label = plan.model.label
             file = directory.session(plan.key).open()
@@ -155,15 +189,19 @@ async def _run_all(matrix: Matrix, todo: deque[Plan], directory: RunDirectory, p
                     asker = (
                         Caller(plan, judges[None], file, counters[label], progress, None, judges) if judges else None
                     )
-                    ended = await _run_agent(plan, model, file, progress, asker)
+                    agent = AgentSession(plan, model, file, progress, asker, meter(plan.model, model.price))
+                    file.discard()
+                    file.emit(plan.head())
+                    ended = await (agent.controls() if plan.control else agent.run())
                 else:
                     caller = Caller(plan, gates[label], file, counters[label], progress, helper, judges)
-                    embedder = RecordedEmbedder(plan.embedder, file, throttle)
+                    embedder = RecordedEmbedder(plan.embedder, file, throttle, embeds)
                     file.emit(plan.head())
                     kind = ControlSession if plan.control else Session
                     ended = await kind(caller, plan.strategy or load_strategy("full"), hints, embedder).run()
             finally:
                 file.close()
+            cut += ended is Ended.LIMIT
             progress.on_session(plan.key, ended)
 
     try:
@@ -174,19 +212,11 @@ async def _run_all(matrix: Matrix, todo: deque[Plan], directory: RunDirectory, p
         raise _first(errors) from None
     except* (ConfigError, ModelError, ScenarioError) as errors:
         raise _first(errors) from None
+    return cut
 
 
 def _told(progress: Progress, label: str) -> Callable[[float, str], None]:
     return lambda seconds, reason: progress.on_wait(label, seconds, reason)
-
-
-async def _run_agent(
-    plan: Plan, model: AgentModel, file: SessionFile, progress: Progress, judges: Caller | None
-) -> Ended:
-    file.discard()
-    file.emit(plan.head())
-    session = AgentSession(plan, model, file, progress, judges)
-    return await (session.controls() if plan.control else session.run())
 
 
 def _first(group: BaseException) -> BaseException:

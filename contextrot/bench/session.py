@@ -18,7 +18,14 @@ from contextrot.bench.hints import Hints
 from contextrot.bench.judging import SessionPanel, judged
 from contextrot.bench.line import Helper, Line, prefix_reuse
 from contextrot.bench.store import Record
-from contextrot.errors import BudgetError, ContextOverflowError, ContextrotError, ModelError, WindowOverflowError
+from contextrot.errors import (
+    BudgetError,
+    ContextOverflowError,
+    ContextrotError,
+    LimitError,
+    ModelError,
+    WindowOverflowError,
+)
 from contextrot.log import Log
 from contextrot.messages import Message, Reply, ToolCall, assistant, system, tool_result, user
 from contextrot.models.base import Truth
@@ -55,12 +62,16 @@ class Session:
             ended, detail = Ended.OVERFLOW, str(error)
         except BudgetError as error:
             ended, detail = Ended.OVER_BUDGET, str(error)
+        except LimitError as error:
+            ended, detail = Ended.LIMIT, str(error)
         except ModelError as error:
             ended, detail = Ended.ERROR, str(error)
         except ContextrotError:
             raise
         except Exception as error:  # a strategy's or check's own fault is data about that session, not the run's end
             ended, detail = Ended.ERROR, f"fault inside contextrot: {type(error).__name__}: {error}"
+        if ended is Ended.LIMIT and self.caller.file.mending:
+            return ended  # the file as it was holds more than what the cap left room for
         for ask in self._unasked():
             verdict = Verdict(Outcome.NOT_RUN, f"the session ended at turn {self.turn} ({ended.value})")
             self.caller.file.emit(verdict_record(verdict, ask, turn=ask.turn, branch=None))
@@ -114,8 +125,6 @@ class Session:
 
     async def _answer_and_grade(self, line: Line, ask: Ask | None, purpose: str) -> None:
         """Let the model answer, with its tool rounds, then grade: the probe first, then every standing rule."""
-        if ask is not None:
-            self.asked.add((ask.id, ask.turn))
         under_test = ask.subject_id if ask is not None else None
         passive = [rule for rule in self.script.passive if rule.id in self.stated_at and rule.id != under_test]
         hint = self.hints.of(ask, passive) if self.plan.simulated else None
@@ -250,6 +259,8 @@ class Session:
         stated_at = self.stated_at.get(subject.id, line.asked_at) if subject else None
         if verdict.outcome is Outcome.FAIL and line.branch is None:
             self.last_violation = self.turn
+        if isinstance(tested, Ask):
+            self.asked.add((tested.id, self.turn))
         self.caller.file.emit(
             verdict_record(
                 verdict,

@@ -198,7 +198,9 @@ class SessionFile:
                 self._refused = _FAILED_VOTE if final else _NEVER_REUSED
                 for record, end in lines:
                     again = record["t"] == "call" and record["outcome"] in self._refused and not final
-                    if record["t"] == "end" or (again and not _is_vote(record)):
+                    # Probes a session never came to are written at its end, so that they fall with it.
+                    at_the_end = record["t"] == "end" or record.get("outcome") == "not_run"
+                    if at_the_end or (again and not _is_vote(record)):
                         break
                     self._mending = self._mending or _failed_vote(record, self._refused)
                     self._recorded.append(record)
@@ -239,6 +241,11 @@ class SessionFile:
     def replaying(self) -> bool:
         """True while there are recorded records that the session has not come to yet."""
         return bool(self._recorded)
+
+    @property
+    def mending(self) -> bool:
+        """True while recorded votes are asked again and the new file does not yet hold all that the old one does."""
+        return self._mending
 
     def discard(self) -> None:
         """Forget everything recorded: for a session that cannot be replayed (an agent with its own memory)."""

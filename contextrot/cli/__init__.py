@@ -9,13 +9,17 @@ import typer
 
 from contextrot.cli import (
     audit,
+    baseline,
     bench,
+    compare,
     doctor,
+    gate,
     import_,
     init,
     judge,
     listing,
     models,
+    plan,
     report,
     rescore,
     schema,
@@ -60,9 +64,13 @@ app.command("list")(guarded(listing.list_))
 app.command("validate")(guarded(validate.validate))
 app.command("schema")(guarded(schema.schema))
 app.command("doctor")(guarded(with_settings(doctor.doctor)))
+app.command("plan")(guarded(with_settings(plan.plan)))
 app.command("bench")(guarded(with_settings(bench.bench)))
 app.command("show")(guarded(show.show))
 app.command("report")(guarded(report.report))
+app.command("compare")(guarded(compare.compare))
+app.command("gate")(guarded(gate.gate))
+app.add_typer(baseline.app, name="baseline")
 app.command("rescore")(guarded(rescore.rescore))
 app.command("audit")(guarded(audit.audit))
 app.command("import")(guarded(import_.import_))

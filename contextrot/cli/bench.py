@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from contextrot.cli.exits import Exit
-from contextrot.config import BenchConfig, Resolved
+from contextrot.cli.gate import Held, held_to
+from contextrot.config import CAPS, BenchConfig, Resolved, flag_of
+from contextrot.errors import ContextrotError
+
+#: settings that a resumed run takes anew: they change no session
+_OPEN = (*CAPS, "gates", "baseline")
 
 if TYPE_CHECKING:
     from contextrot.bench.matrix import Matrix
@@ -36,22 +41,27 @@ def bench(
 
     if resume is not None:
         _refuse_settings(resolved)
-    config = recorded_config(resume) if resume is not None else resolved.config
+    config = recorded_config(resume, resolved) if resume is not None else resolved.config
+    held = held_to(config.gates, config.baseline)  # before anything is spent
     with redirect_stdout(sys.stderr):  # what an agent prints is no part of what `--json` prints
         matrix = load_matrix(config)
     with new_run_directory(config) as directory:
         with redirect_stdout(sys.stderr):
             run_matrix(matrix, directory)
-        _conclude(directory.path, as_json=json, report=report)
+        _conclude(directory.path, as_json=json, report=report, held=held)
 
 
 def _refuse_settings(resolved: Resolved) -> None:
-    """A resumed run has its settings; others beside them would silently mean nothing."""
+    """A resumed run has its settings; others beside them would silently mean nothing. Caps and gates may be others."""
     from contextrot.errors import ConfigError
 
-    given = sorted({source for source in resolved.sources.values() if source.startswith("--") or source == "SCENARIOS"})
+    given = sorted({source for name, source in resolved.sources.items() if _is_flag(source) and name not in _OPEN})
     if given:
         raise ConfigError(f"--resume goes on with the settings of that run; leave out {', '.join(given)}")
+
+
+def _is_flag(source: str) -> bool:
+    return source.startswith("--") or source == "SCENARIOS"
 
 
 def run_matrix(matrix: Matrix, directory: RunDirectory) -> None:
@@ -61,8 +71,11 @@ def run_matrix(matrix: Matrix, directory: RunDirectory) -> None:
 
     try:
         with for_terminal() as progress:
-            asyncio.run(run(matrix, directory, progress, command=shlex.join(["contextrot", *sys.argv[1:]])))
-        if progress.already == progress.sessions:
+            command = shlex.join(["contextrot", *sys.argv[1:]])
+            manifest = asyncio.run(run(matrix, directory, progress, command=command))
+        if limit := manifest.get("limit"):
+            typer.echo(_cut_short(limit, manifest, directory.path), err=True)
+        elif progress.already == progress.sessions:
             typer.echo("this run was finished already; nothing was asked", err=True)
         elif progress.already or progress.replayed:
             typer.echo("this run was interrupted before and is now complete", err=True)
@@ -72,8 +85,22 @@ def run_matrix(matrix: Matrix, directory: RunDirectory) -> None:
         raise typer.Exit(Exit.INTERRUPTED) from None
 
 
-def recorded_config(path: Path) -> BenchConfig:
-    """The configuration a run was started with, its folder as `out`."""
+def _cut_short(limit: dict[str, Any], manifest: dict[str, Any], path: Path) -> str:
+    """Which cap ended the run, what of it is complete, and how to go on."""
+    flag, spent = flag_of(limit["cap"]), manifest["spent"]
+    taken = f"{spent['calls']:,} calls and {spent['tokens']:,} tokens" + (
+        f" at ${spent['cost']:,.4f}" if "cost" in spent else ""
+    )
+    value = f"${limit['value']:,.6g}" if limit["cap"] == "max_cost" else f"{limit['value']:,.0f}"
+    return (
+        f"\nthe cap {flag} {value} ended the run after {taken}: {limit['completed']:,} of {manifest['sessions']:,} "
+        f"sessions are complete, {limit['cut']:,} were cut short, {limit['not_started']:,} not begun. To go on:\n"
+        f"  contextrot bench --resume {shlex.quote(str(path))} {flag} MORE\n"
+    )
+
+
+def recorded_config(path: Path, resolved: Resolved | None = None) -> BenchConfig:
+    """The configuration a run was started with, its folder as `out`; caps and gates are those given now, if any are."""
     from contextrot.bench.store import RunDirectory
     from contextrot.errors import StoreError
 
@@ -81,11 +108,14 @@ def recorded_config(path: Path) -> BenchConfig:
     if manifest is None:
         raise StoreError(f"{path} holds no run to resume (there is no run.json in it)")
     recorded: dict[str, Any] = manifest["config"]
+    if resolved is not None:
+        given = {name for name in _OPEN if _is_flag(resolved.sources[name])}
+        recorded = recorded | {name: getattr(resolved.config, name) for name in given}
     return BenchConfig(**(recorded | {"out": str(path)}))
 
 
-def _conclude(path: Path, *, as_json: bool, report: bool) -> None:
-    """Print what was found and where it is written; exit 3 when nothing was measured."""
+def _conclude(path: Path, *, as_json: bool, report: bool, held: Held | None = None) -> None:
+    """Print what was found and where it is written; exit 3 when nothing was measured, else as the gates say."""
     from contextrot.analysis.tables import load_run, write_tables
     from contextrot.cli.output import console, print_json
     from contextrot.report.findings import next_step
@@ -94,12 +124,21 @@ def _conclude(path: Path, *, as_json: bool, report: bool) -> None:
     loaded = load_run(path)
     summary = loaded.summary
     write_tables(loaded)
+    result, fault = None, None
+    if held is not None:
+        from contextrot.report.gating import keep
+
+        try:
+            result = held.evaluate(loaded)
+            keep(loaded, result)
+        except ContextrotError as error:  # what was measured is shown all the same
+            fault = error
     if report:
         from contextrot.report.write import write_report
 
         written = write_report(loaded)  # before anything is printed: the reader of our output may go away
     if as_json:
-        print_json(summary.to_dict())
+        print_json(summary.to_dict() | ({} if result is None else {"gates": result.to_dict()}))
     else:
         print_summary(summary, console())
     if report:
@@ -109,4 +148,13 @@ def _conclude(path: Path, *, as_json: bool, report: bool) -> None:
         typer.echo(f"next:   {step[1]}\n        {step[0]}", err=as_json)
     if not summary.measured:
         typer.echo(f"nothing was measured: {summary.why_nothing}", err=True)
+    if fault is not None:
+        raise fault
+    if result is not None:
+        from contextrot.report.gates import print_gates
+
+        print_gates(result, console(stderr=as_json))
+        if result.exit_code:
+            raise typer.Exit(result.exit_code)
+    if not summary.measured:
         raise typer.Exit(Exit.NO_VERDICT)

@@ -10,7 +10,7 @@ from typing import ParamSpec, TypeVar
 
 import typer
 
-from contextrot.errors import ContextrotError, MissingKeyError, ModelError, NothingMatchedError
+from contextrot.errors import BaselineError, ContextrotError, MissingKeyError, ModelError, NothingMatchedError
 
 
 class Exit(IntEnum):
@@ -33,6 +33,8 @@ def code_for(error: ContextrotError) -> Exit:
     """The exit code an error deserves."""
     if isinstance(error, NothingMatchedError):
         return Exit.NOTHING_MATCHED
+    if isinstance(error, BaselineError):
+        return Exit.BASELINE
     if isinstance(error, ModelError) and not isinstance(error, MissingKeyError):
         return Exit.NO_VERDICT
     return Exit.USAGE

@@ -18,12 +18,18 @@ class Ci(StrEnum):
     NONE = "none"
 
 
+#: What the CI files install, as it stands in them.
+PACKAGE = "contextrot-bench"
 _CI_FILES = {Ci.GITHUB: ".github/workflows/contextrot.yml", Ci.GITLAB: ".gitlab-ci.contextrot.yml"}
 
 
 def init(
     folder: Annotated[Path, typer.Argument(help="where to write")] = Path(),
     ci: Annotated[Ci, typer.Option("--ci", help="which CI file to write")] = Ci.GITHUB,
+    package: Annotated[
+        str,
+        typer.Option("--package", help="what the CI file installs: a version, a path in your repository, a git URL"),
+    ] = PACKAGE,
     force: Annotated[bool, typer.Option("--force", help="overwrite files that are there")] = False,
 ) -> None:
     """Write a scenario that runs as it is, settings and a CI file.
@@ -45,7 +51,11 @@ def init(
         "contextrot.config.schema.json": orjson.dumps(config_schema(), option=indented),
     }
     if ci is not Ci.NONE:
-        content[_CI_FILES[ci]] = (starter / f"{ci.value}.yml").read_bytes()
+        template = (starter / f"{ci.value}.yml").read_text(encoding="utf-8")
+        setting = "PACKAGE: "
+        # A JSON text is a YAML text too, whatever is in it.
+        named = PACKAGE if package == PACKAGE else orjson.dumps(package).decode()
+        content[_CI_FILES[ci]] = template.replace(setting + PACKAGE, setting + named).encode()
     there = [name for name in content if (folder / name).exists()]
     if there and not force:
         raise ConfigError(f"{', '.join(there)} exist already in {folder.resolve()}; --force overwrites them")

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from contextrot.config import BenchConfig, Resolved, flag_of, from_text, resolve
 
-_REPEATABLE = ("models", "strategies")
+_REPEATABLE = ("models", "strategies", "gates")
 _LISTS = ("scenarios", *_REPEATABLE)
 #: Settings that are a model: a name, or a mapping with the address, the window and so on.
 _MODELS = ("auxiliary", "embedder", "judge")

@@ -18,7 +18,7 @@ import asyncio
 import ctypes
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from http.client import HTTPConnection, HTTPException
@@ -29,7 +29,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from contextrot.errors import ConfigError, ContextOverflowError, ModelError
-from contextrot.messages import Reply
+from contextrot.messages import Message, Reply, Tool
 from contextrot.models import weights
 from contextrot.models.base import Call, ModelSpec, Price
 from contextrot.models.endpoint import EndpointModel
@@ -163,21 +163,36 @@ class LocalModel:
                 + (f" (or it cannot do {engine_label(self.spec.engine)})" if self.spec.engine else "")
             ) from error
 
+    def count_prompt(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> int:
+        """Tokens of a whole prompt, with what the model's own chat template puts around and before the messages."""
+        body: dict[str, Any] = {"messages": [message.to_dict() for message in messages]}
+        if tools:
+            body["tools"] = [tool.to_dict() for tool in tools]
+        prompt = self._post("/apply-template", body)["prompt"]
+        return len(self._post("/tokenize", {"content": prompt, "add_special": True})["tokens"])
+
     def _count_tokens(self, text: str) -> int:
         """Tokens of a text by the model's own tokenizer. Loads the model when that has not happened yet."""
+        return len(self._post("/tokenize", {"content": text, "add_special": False})["tokens"])
+
+    def _post(self, path: str, value: Mapping[str, Any]) -> Any:
+        """Ask the server something that takes no inference; it is started when it is not running yet."""
         if self._server is None:
             if self._path is None:
                 self._find(self._file(True))
             self._start()
-        body = orjson.dumps({"content": text, "add_special": False})
+        body = orjson.dumps(value)
         for _attempt in (1, 2):  # a connection that was idle may have been closed by the server
             if self._counter is None:
                 address = urlsplit(self._server.listening_address)
                 self._counter = HTTPConnection(address.hostname or "127.0.0.1", address.port, timeout=30)
             try:
-                self._counter.request("POST", "/tokenize", body, {"Content-Type": "application/json"})
-                return len(orjson.loads(self._counter.getresponse().read())["tokens"])
-            except (OSError, HTTPException, ValueError, KeyError):
+                self._counter.request("POST", path, body, {"Content-Type": "application/json"})
+                response = self._counter.getresponse()
+                answer = orjson.loads(response.read())
+                if response.status == 200:
+                    return answer
+            except (OSError, HTTPException, ValueError):
                 self._counter.close()
                 self._counter = None
         raise ModelError(f"the tokenizer of {self.spec.id} does not answer")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import unicodedata
 
+from contextrot.analysis.budget import Threshold
 from contextrot.analysis.difference import Difference
-from contextrot.analysis.figures import Group, Reached, Summary
+from contextrot.analysis.figures import Group, Reached, Shipping, Summary
 from contextrot.analysis.rates import Rate, Share
+from contextrot.analysis.trend import Trend
 
 SIMULATED = "SIMULATED: at least one model of this run is simulated; its figures say nothing about a real model."
 #: what a column or figure means, two lines at most each
@@ -109,6 +111,42 @@ def change_text(change: Difference) -> str:
     if change.low is None or change.high is None:
         return f"{points(change.difference)} points ({sessions}: too few for an interval)"
     return f"{points(change.difference)} points (95 % {points(change.low)} to {points(change.high)}, {sessions})"
+
+
+def trend_text(trend: Trend) -> str:
+    """Percentage points per 10 turns: ``−4.2 (−6.0 to −2.4, p < 0.001)``; a dash where there is nothing to fit."""
+    if trend.per_turn is None or trend.low is None or trend.high is None or trend.p_value is None:
+        return "–"
+    slope, low, high = (f"{1000 * value:+.1f}".replace("-", "−") for value in (trend.per_turn, trend.low, trend.high))
+    p = "p < 0.001" if trend.p_value < 0.001 else f"p {trend.p_value:.3f}"
+    return f"{slope} ({low} to {high}, {p})"
+
+
+def threshold_text(threshold: Threshold) -> str:
+    """``12 (5–16)``, ``≥ 40 (30–40)``; in per cent of the window for an occupancy; ``before the first`` for None."""
+
+    def place(value: float | None) -> str:
+        if value is None:
+            return "none"
+        return f"{value:g}" if threshold.unit == "turns" else percent(value)
+
+    if threshold.value is None and threshold.low is None and threshold.high is None:
+        return "–"
+    value = "before the first" if threshold.value is None else place(threshold.value)
+    sign = "≥ " if threshold.holds else ""
+    mark = "; not monotone" if threshold.note else ""
+    return f"{sign}{value} ({place(threshold.low)}–{place(threshold.high)}{mark})"
+
+
+def effective_text(shipping: Shipping) -> str:
+    """The effective length in turns with what it cannot claim; a dash where even the first turn falls short."""
+    value = "–" if shipping.effective_turns is None else f"{shipping.effective_turns:g} turns"
+    return f"{value} (not monotone)" if (shipping.effective_note or "").startswith("Not monotone") else value
+
+
+def incidence_text(incidence: dict[str, float]) -> str:
+    """``fail 35 %, overflow 10 %``: the share of sessions that ended so by the last turn."""
+    return ", ".join(f"{name.replace('_', ' ')} {percent(share)}" for name, share in incidence.items()) or "–"
 
 
 def reached_text(level: Reached) -> str:

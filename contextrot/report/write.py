@@ -1,4 +1,4 @@
-"""Write the report of a run: report.md and the plots, beside the run or into a folder of one's own."""
+"""Write the report of a run: report.md, junit.xml and the plots, beside the run or into a folder of one's own."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from contextrot.analysis.tables import Run
 from contextrot.bench.store import RunDirectory
 from contextrot.errors import ConfigError, StoreError
 
-FORMATS = ("md", "svg", "png")
+FORMATS = ("md", "svg", "png", "junit")
 
 
 def write_report(run: Run, formats: Iterable[str] = FORMATS, out: str | os.PathLike[str] | None = None) -> list[Path]:
-    """Write `report.md` and `plots/*` into `out` (default: the run directory) and return the paths, the report first.
+    """Write `report.md`, `junit.xml`, `plots/*` into `out` (default: the run directory); the paths, the report first.
 
     Raises `ConfigError` for a format that does not exist, `StoreError` when the folder cannot be written.
     """
@@ -22,11 +22,11 @@ def write_report(run: Run, formats: Iterable[str] = FORMATS, out: str | os.PathL
     unknown = sorted(set(wanted) - set(FORMATS))
     if unknown:
         raise ConfigError(f"there is no report format {unknown[0]!r}; choose from {', '.join(FORMATS)}")
-    from contextrot.report import markdown, plots
+    from contextrot.report import junit, markdown, plots
 
     folder = Path(out) if out is not None else run.path
     _make(folder)
-    kinds = [kind for kind in wanted if kind != "md"]
+    kinds = [kind for kind in wanted if kind in ("svg", "png")]
     chosen = plots.render(run.summary, kinds) if kinds else {}
     if chosen:
         _make(folder / "plots")
@@ -34,6 +34,9 @@ def write_report(run: Run, formats: Iterable[str] = FORMATS, out: str | os.PathL
     for name, content in chosen.items():
         RunDirectory(folder / "plots").write(name, content)
         written.append(folder / "plots" / name)
+    if "junit" in wanted:
+        RunDirectory(folder).write("junit.xml", junit.render(run))
+        written.append(folder / "junit.xml")
     if "md" in wanted:
         shown = "svg" if "svg" in wanted else "png"
         linked = [

@@ -65,7 +65,7 @@ def derived(sentence: str) -> Derived | None:
     """
     if _CONDITION.search(sentence):
         return None
-    for derive in (_json, _language, _count, _decimals, _case, _edges, _words):
+    for derive in (_json, _fence, _language, _count, _decimals, _case, _edges, _words):
         check = derive(sentence)
         if check is not None:
             return check if check["type"] in REGISTRY else None
@@ -78,6 +78,20 @@ def _json(sentence: str) -> Derived | None:
         fenced = re.search(r"(?i)\b(?:fence|code block|```)", sentence)
         return {"type": "json"} if bare and not fenced else {"type": "json", "only": False}
     return None
+
+
+def _fence(sentence: str) -> Derived | None:
+    """A code block around every answer; blocks for code alone ("write code in code blocks") are left to the user."""
+    found = re.search(
+        rf"(?i)\b{_ANSWER}\w*\b([^.]{{0,60}}?)\b(?:in|as|inside|within|using|with)\b[^.]{{0,30}}?"
+        r"\bcode (?:blocks?|fences?)\b",
+        sentence,
+    )
+    only_some = (
+        re.search(r"(?i)\b(?:not|never|no|don't|code|snippets?|commands?|examples?|for)\b", found[1]) if found else None
+    )
+    negated = re.search(r"(?i)\b(?:not|never|no|don't|without)\b", sentence)
+    return {"type": "code_fence"} if found and not only_some and not negated else None
 
 
 def _language(sentence: str) -> Derived | None:

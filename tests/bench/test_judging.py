@@ -331,6 +331,33 @@ def test_what_a_strategy_would_have_done_after_the_verdict_is_done_then(tmp_path
     assert [call["n"] for call in calls] == list(range(len(calls)))
 
 
+def test_a_cap_that_ends_the_asking_again_takes_nothing_away(tmp_path: Path) -> None:
+    """What was recorded before the outage of a judge is paid for: a cap reached over the missing votes keeps it."""
+    judge, spoken = Outage(0), list[str]()
+
+    def say(body: dict[str, Any]) -> str:
+        spoken.append(last(body))
+        return "Good morning, it is BLUE-42." if "code?" in last(body) else "Good morning!"
+
+    with serving() as server, serving() as judging_server:
+        server.plays(replies(say))
+        judging_server.plays(judge)
+        settings = {"judge": {"id": f"endpoint/judge@{judging_server.url}", "window": 4096}}
+        out, scenario = tmp_path / "run", write(tmp_path, SCENARIO)
+        ask(server, out, scenario, **settings)
+        before = session_lines(out)
+        spent = sum(record["attempts"] for record in of(session(out), "call"))
+        judge.over = True
+        manifest = ask(server, out, scenario, max_calls=spent + 2, **settings)
+        assert (manifest["status"], manifest["limit"]["cut"]) == ("limited", 1)
+        assert session_lines(out) == before
+        manifest = ask(server, out, scenario, max_calls=spent + 100, **settings)
+    assert manifest["status"] == "completed"
+    assert len(spoken) == 3 + 2
+    assert {record["outcome"] for record in of(session(out), "verdict")} == {"pass"}
+    assert not list((out / "sessions").glob(".*"))
+
+
 def test_a_vote_that_came_to_nothing_reopens_no_session(tmp_path: Path) -> None:
     with serving() as server:
         server.plays(judging(lambda asked: "I would rather not say."))

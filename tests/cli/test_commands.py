@@ -147,7 +147,7 @@ def test_init_ci_files_are_valid_and_name_commands_that_exist(cli: Cli, tmp_path
     cli("init", "b", "--ci", "gitlab")
     github = (tmp_path / "a/.github/workflows/contextrot.yml").read_text(encoding="utf-8")
     gitlab = (tmp_path / "b/.gitlab-ci.contextrot.yml").read_text(encoding="utf-8")
-    assert "bench" in yaml.safe_load(github)["jobs"]
+    assert list(yaml.safe_load(github)["jobs"]) == ["strategies", "models"]
     for text in (github, gitlab):
         assert "contextrot validate scenarios" in text
         for command in re.findall(r"contextrot (\w+)", text):
@@ -189,7 +189,7 @@ def test_help_of_bench_names_every_setting(cli: Cli) -> None:
 
     shown = cli("bench", "--help", env={"COLUMNS": "160"}).stdout
     for name in BenchConfig.model_fields:
-        flag = {"scenarios": "scenarios", "models": "--model", "strategies": "--strategy"}.get(
+        flag = {"scenarios": "scenarios", "models": "--model", "strategies": "--strategy", "gates": "--gate"}.get(
             name, "--" + name.replace("_", "-")
         )
         assert flag in shown

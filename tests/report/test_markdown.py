@@ -109,7 +109,8 @@ def test_control_warnings_stand_before_the_figures(tmp_path):
 
 def test_an_empty_run_has_a_report_without_pictures(tmp_path):
     write_manifest(tmp_path)
-    (report,) = write_report(load_run(tmp_path))
+    report, junit = write_report(load_run(tmp_path))
+    assert (report.name, junit.name) == ("report.md", "junit.xml")
     assert "Nothing was measured: this run holds no sessions." in report.read_text("utf-8")
 
 

@@ -194,6 +194,8 @@ def test_every_sample_becomes_a_scenario(tmp_path: Path, path: Path) -> None:
         ("Answer in exactly two sentences.", {"type": "count", "unit": "sentences", "exactly": 2}),
         ("Always round to two decimal places.", {"type": "decimals", "places": 2}),
         ("Write in lowercase.", {"type": "case", "is": "lower"}),
+        ("Always format answers as Markdown code blocks.", {"type": "code_fence"}),
+        ("Answer in one fenced code block.", {"type": "code_fence"}),
         ('Start every reply with "Ahoy".', {"type": "starts_with", "text": "Ahoy"}),
         ('End each message with "Over."', {"type": "ends_with", "text": "Over."}),
         ('Never mention "Project X".', {"type": "keyword", "none": ["Project X"]}),
@@ -213,6 +215,9 @@ def test_checks_that_follow_from_the_words(sentence: str, check: dict[str, Any])
         "Translate from English and write it in French.",
         "Always use at least two decimals.",
         "Never write in capital letters.",
+        "Always write code in code blocks.",
+        "Always give examples in code blocks.",
+        "Do not answer in code blocks.",
         "The file is under 50 words long.",
     ],
 )

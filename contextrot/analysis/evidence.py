@@ -1,0 +1,226 @@
+"""What a comparison needs of each session, as plain data: from a run, or from a committed baseline file.
+
+A baseline must pair with sessions of another day, and which checks count is decided only then (what passes its floor
+control on either side is left out). So the decided checks are kept by turn, and the duration is worked out from them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from contextrot.analysis.figures import CUT_SHORT, RUNNING
+from contextrot.outcomes import Ended
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from contextrot.analysis.tables import Run
+
+#: one letter for what a check said: passed, failed, undecided
+_LETTER = {"pass": "p", "fail": "f"}
+_UNDECIDED = "u"
+#: strategies that act without leaving anything out of a view
+_ADDS = ("re_anchor",)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEvidence:
+    """One session. Turns are whole numbers; tokens and cost (USD) are None where they are not known.
+
+    checks: id of a probe or passive check → ``(turn, letter)``, p passed, f failed, u undecided. called: replies with a
+    tool call, of so many replies (to probes that ask for an action, where there are any). fired: did the strategy ever
+    do anything to a view?
+    """
+
+    scenario: str
+    model: str
+    strategy: str
+    repeat: int
+    seed: int | None
+    turns: int | None
+    window: int | None
+    history: str
+    ended: str
+    last_turn: int | None
+    checks: Mapping[str, tuple[tuple[int, str], ...]]
+    called: tuple[int, int] = (0, 0)
+    tokens: int | None = None
+    cost: float | None = None
+    calls: int = 0
+    fired: bool = False
+
+    @property
+    def cut_short(self) -> bool:
+        """True when it ended by an error, a limit, a cancellation or not at all: it says nothing from there on."""
+        return self.ended in CUT_SHORT
+
+    def lasted(self, without: Collection[str] = ()) -> tuple[int, int, str] | None:
+        """(turns, event 0/1, kind of event) to the first failure of the checks that count; None: nothing was decided.
+
+        As `tables.first_failures` does it: any failed check fails its turn, overflow and over_budget are events too.
+        """
+        decided: dict[int, bool] = {}
+        for name, verdicts in self.checks.items():
+            if name not in without:
+                for turn, letter in verdicts:
+                    if letter != _UNDECIDED:
+                        decided[turn] = decided.get(turn, False) or letter == "f"
+        failed = min((turn for turn, fails in decided.items() if fails), default=None)
+        if failed is not None:
+            return failed, 1, "fail"
+        if self.ended in (Ended.OVERFLOW, Ended.OVER_BUDGET) and self.last_turn is not None:
+            return self.last_turn, 1, self.ended
+        return (max(decided), 0, "") if decided else None
+
+    def passed(self, without: Collection[str] = (), turn: int | None = None) -> tuple[int, int]:
+        """(passes, decided) of the checks that count, after the fresh session or at one `turn`."""
+        letters = Counter(
+            letter
+            for name, verdicts in self.checks.items()
+            if name not in without
+            for at, letter in verdicts
+            if (at > 0 if turn is None else at == turn)
+        )
+        return letters["p"], letters["p"] + letters["f"]
+
+    def undecided(self, without: Collection[str] = ()) -> tuple[int, int]:
+        """(undecided, all) verdicts of the checks that count."""
+        letters = [letter for name, verdicts in self.checks.items() if name not in without for _, letter in verdicts]
+        return letters.count(_UNDECIDED), len(letters)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The sessions of a run, with what identifies it. `source` is how it is called in sentences.
+
+    hashes: scenario → hash of its content. floors: (scenario, model) → checks that pass without their rule being
+    stated, which decide nothing. repeats: planned for each scenario × model × strategy, None when not recorded.
+    spent: tokens, cost (USD) and calls of the whole run, controls included; None where not all of it is known.
+    """
+
+    source: str
+    sessions: tuple[SessionEvidence, ...]
+    hashes: Mapping[str, str] = field(default_factory=dict)
+    floors: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
+    repeats: int | None = None
+    simulated: bool = False
+    versions: Mapping[str, str] = field(default_factory=dict)
+    git_commit: str | None = None
+    status: str = ""
+    spent: Mapping[str, float | None] = field(default_factory=dict)
+
+    def groups(self) -> dict[tuple[str, str, str], list[SessionEvidence]]:
+        """Sessions of each (scenario, model, strategy), in the order of the run."""
+        found: dict[tuple[str, str, str], list[SessionEvidence]] = {}
+        for session in self.sessions:
+            found.setdefault((session.scenario, session.model, session.strategy), []).append(session)
+        return found
+
+
+def evidence_of(run: Run) -> Evidence:
+    """The evidence of a run directory. Controls are no sessions; they only say which checks decide nothing."""
+    from contextrot.analysis.actions import called_of
+    from contextrot.analysis.causes import controls
+
+    sessions = run.sessions
+    sessions = sessions.loc[~sessions["control"].fillna(False).astype(bool)]
+    checks = _checks(run.verdicts)
+    called = called_of(sessions, run.verdicts, run.turns)
+    fired = _fired(run.turns)
+    floors: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for row in controls(run).to_dict("records"):
+        if row["tests_nothing"]:
+            floors[str(row["scenario"]), str(row["model"])].add(str(row["id"]))
+    own = {str(model["label"]) for model in run.config.get("models") or () if model.get("own_memory")}
+    found = []
+    for row in sessions.to_dict("records"):
+        name, strategy = str(row["session"]), str(row["strategy"])
+        found.append(
+            SessionEvidence(
+                scenario=str(row["scenario"]),
+                model=str(row["model"]),
+                strategy=strategy,
+                repeat=int(row["repeat"]),
+                seed=_whole(row["seed"]),
+                turns=_whole(row["turns_planned"]),
+                window=_whole(row["window"]),
+                history=str(row["history"] or ""),
+                ended=str(row["ended"] or RUNNING),
+                last_turn=_whole(row["last_turn"]),
+                checks=checks.get(name, {}),
+                called=called.get(name, (0, 0)),
+                tokens=_sum(_whole(row["prompt_tokens"]), _whole(row["completion_tokens"])),
+                cost=None if row["cost"] != row["cost"] or row["cost"] is None else float(row["cost"]),
+                calls=int(row["calls"]),
+                fired=name in fired
+                or bool(row["compactions"])
+                or strategy.startswith(_ADDS)
+                or str(row["model"]) in own,
+            )
+        )
+    settings = run.config.get("config") or {}
+    repeats = settings.get("repeats")
+    return Evidence(
+        source=run.path.resolve().name,
+        sessions=tuple(sorted(found, key=lambda s: (s.scenario, s.model, s.strategy, s.repeat))),
+        hashes={str(s["id"]): str(s.get("hash") or "") for s in run.config.get("scenarios") or ()},
+        floors={key: frozenset(names) for key, names in floors.items()},
+        repeats=repeats if isinstance(repeats, int) else None,
+        simulated=run.simulated,
+        versions={str(name): str(value) for name, value in (run.config.get("versions") or {}).items()},
+        git_commit=run.config.get("git_commit"),
+        status=run.status,
+        spent=_spent(run.sessions),
+    )
+
+
+def _checks(verdicts: pd.DataFrame) -> dict[str, dict[str, tuple[tuple[int, str], ...]]]:
+    from contextrot.analysis.tables import SESSION_KINDS
+
+    rows = verdicts.loc[verdicts["kind"].isin(SESSION_KINDS)]
+    found: defaultdict[str, defaultdict[str, list[tuple[int, str]]]] = defaultdict(lambda: defaultdict(list))
+    for session, name, turn, outcome in zip(
+        rows["session"].astype(object), rows["id"].astype(object), rows["turn"].astype(int),
+        rows["outcome"].astype(object), strict=True,
+    ):  # fmt: skip
+        found[str(session)][str(name)].append((int(turn), _LETTER.get(str(outcome), _UNDECIDED)))
+    return {
+        session: {name: tuple(sorted(verdict)) for name, verdict in sorted(by_name.items())}
+        for session, by_name in found.items()
+    }
+
+
+def _fired(calls: pd.DataFrame) -> set[str]:
+    """Sessions in which a view ever held less than the whole log."""
+    rows = calls.loc[calls["purpose"].isin(["turn", "probe"])]
+    gone = rows[["masked", "offloaded", "summarised", "dropped"]].fillna(0).to_numpy(dtype=float)
+    return set(map(str, rows["session"].astype(object).to_numpy()[gone.any(axis=1)]))
+
+
+def _spent(sessions: pd.DataFrame) -> dict[str, float | None]:
+    """Of all sessions, controls included. One unknown price makes the cost unknown."""
+    tokens = [sessions[name] for name in ("prompt_tokens", "completion_tokens")]
+    cost = sessions["cost"] + sessions["embed_cost"].fillna(0).where(sessions["embed_calls"].fillna(0) > 0, 0)
+    return {
+        "tokens": None if any(column.isna().any() for column in tokens) else float(sum(c.sum() for c in tokens)),
+        "cost": None if not len(sessions) or cost.isna().any() else float(cost.sum()),
+        "calls": float(sessions["calls"].sum()),
+    }
+
+
+def _whole(value: Any) -> int | None:
+    import pandas as pd
+
+    return None if value is None or pd.isna(value) else int(value)
+
+
+def _sum(*parts: int | None) -> int | None:
+    return None if all(part is None for part in parts) else sum(part or 0 for part in parts)
+
+
+def names(values: Iterable[str]) -> str:
+    """Names as a sentence lists them."""
+    return ", ".join(sorted(set(values)))
