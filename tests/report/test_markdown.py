@@ -53,7 +53,7 @@ def test_the_verdict_stands_before_the_figures(summary):
 
 def test_every_row_has_the_cells_of_its_heading(summary):
     found = tables(markdown.render(summary))
-    assert len(found) == 6
+    assert len(found) == 7
     for table in found:
         assert {cells(row) for row in table} == {cells(table[0])}
 
