@@ -196,6 +196,6 @@ def test_a_grid_has_its_cells_its_bands_its_items_and_its_arms(tmp_path):
     grid = text[text.index("## Grid g") : text.index("## Is it rot?")]
     assert "| fork | sim/perfect | `fifo` | 6 | not reached (> 24)" in grid
     assert "| 17–24 |" in grid
-    assert "| `what` | `a` | 50 % (25–75, n 12) |" in grid
+    assert "| `what` | `a` | 50 % (22–78, n 12) |" in grid
     assert "| mode | fork | inline | sim/perfect | `fifo` | 100 % (n 54) | 89 % (n 54) | −11 points (95 %" in grid
     assert "Items of probes that rotate" not in text
