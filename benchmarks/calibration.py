@@ -5,7 +5,7 @@
 Sessions fail at a constant hazard per turn and are watched for 40 turns. `--runs` simulated benches a cell go through
 the analysis functions as they ship; `end-to-end` goes through scenario, session loop, run directory, baseline file and
 gates with simulated models. Bounds: coverage of a 95 % interval between 93 and 97 % (plus twice the sampling error of
-the simulation) from 20 sessions on, in cells where the estimate is not degenerate; false alarms of the gate at most 5 %.
+the simulation) from 20 sessions on; false alarms of the gate at most 5 %.
 Exit 1 when a bound is broken. Below 20 sessions the figures are shown and not held to the bound.
 """
 
@@ -17,6 +17,7 @@ import math
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -155,17 +156,22 @@ def coverage(rng: np.random.Generator, runs: int) -> Iterator[str]:
 # ---- the gate --------------------------------------------------------------------------------------------------------
 
 
+@cache
+def checks_of(first: int) -> dict[str, tuple[tuple[int, str], ...]]:
+    """The verdicts of a session that fails for good from a turn on."""
+    return {"code": tuple((turn, "f" if turn >= first else "p") for turn in range(0, TURNS + 1, 2))}
+
+
 def evidence(rng: np.random.Generator, hazards: dict[str, float], n: int, source: str) -> Evidence:
     """A run of one scenario, a probe every second turn; every strategy fails for good at its first failure."""
     sessions = []
     for strategy, hazard in hazards.items():
         for repeat, first in enumerate(rng.geometric(hazard, n)):
-            verdicts = tuple((turn, "f" if turn >= first else "p") for turn in range(0, TURNS + 1, 2))
             sessions.append(
                 SessionEvidence(
                     scenario="calibration", model="sim", strategy=strategy, repeat=repeat, seed=0, turns=TURNS,
-                    window=8000, history="scripted", ended="completed", last_turn=TURNS, checks={"code": verdicts},
-                    tokens=1, cost=0.0, calls=1, fired=True,
+                    window=8000, history="scripted", ended="completed", last_turn=TURNS,
+                    checks=checks_of(min(int(first), TURNS + 1)), tokens=1, cost=0.0, calls=1, fired=True,
                 )
             )  # fmt: skip
     return Evidence(source, tuple(sessions), {"calibration": "h"}, repeats=n, status="completed")
@@ -175,14 +181,12 @@ def gate(rng: np.random.Generator, runs: int) -> Iterator[str]:
     """False alarms on identical strategies, and power where sessions last a fifth (or half) shorter."""
     same = dict.fromkeys(("one", "two", "three"), 0.04)
     print(f"## The gate `rmst: -10%`, `compliance: -5pp`: exit codes in % of {runs} runs\n")
-    print(
-        "Baseline and candidate of three strategies, hazard 0.04 per turn, pairs as repeats; two gates, Holm over six.\n"
-    )
+    print("Three strategies on both sides, hazard 0.04 per turn, pairs as repeats; two gates, Holm over six.\n")
     print("| what changed | pairs | 0 passed | 1 failed | 3 no verdict |\n|---|--:|--:|--:|--:|")
     mean = restricted_mean(0.04)
     cases = {"nothing": 0.04, "one strategy a fifth shorter": hazard_for(0.8 * mean), "half": hazard_for(0.5 * mean)}
     for change, hazard in cases.items():
-        for n in (5, 10, 20, 40, 80) if change != "one strategy a fifth shorter" else (5, 20, 40, 80, 160, 320):
+        for n in (5, 10, 20, 40, 80) if change != "one strategy a fifth shorter" else (5, 20, 40, 80, 160, 240):
             codes = {0: 0, 1: 0, 3: 0}
             for _ in range(runs):
                 now = evidence(rng, same | {"two": hazard}, n, "candidate")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: With fewer pairs no test at 5 % can reject: of 2^5 ways to swap the sides of five pairs two are as extreme.
 FEWEST_PAIRS = 6
 #: From so many pairs on the interval is a bootstrap's; below, Student's, which holds its level better there.
-BOOTSTRAP_FROM = 50
+BOOTSTRAP_FROM = 100
 #: ... if so many pairs differ from the commonest difference: of a few odd ones a bootstrap draws too few kinds.
 ODD_PAIRS = 10
 #: Differences this small come out of sums of floats.
@@ -30,7 +30,7 @@ EXACTLY = 1e-9
 class PairedMean:
     """Mean of paired differences (second side minus first) with its interval; None where nothing can be said.
 
-    method: ``bootstrap`` (studentised, over pairs), ``t`` (Student's, below 50 pairs or with fewer than
+    method: ``bootstrap`` (studentised, over pairs), ``t`` (Student's, below 100 pairs or with fewer than
     10 off the commonest difference), ``alike`` (all pairs showed one
     and the same difference), ``none`` (fewer than 2 pairs). `p_value` is that of "the sides may be swapped in every
     pair". se: standard error, 0 where all pairs are alike.
@@ -60,7 +60,7 @@ def paired_mean(
 ) -> PairedMean:
     """Mean of the differences, one per pair, in their own unit; `scale` is the largest difference possible.
 
-    Interval: Student's t below 50 pairs, then the studentised bootstrap of pairs (Efron and Tibshirani 1993, §12.5;
+    Interval: Student's t below 100 pairs, then the studentised bootstrap of pairs (Efron and Tibshirani 1993, §12.5;
     Davison and Hinkley 1997, §5.2.1). Pairs that are all alike show no spread, which is not certainty: a share of
     1 - (1 - level)^(1/n) of pairs could be otherwise and stay unseen (Louis 1981; "rule of three", Hanley and
     Lippman-Hand 1983). Where no pair differed, an unseen one is reckoned with half the `scale`: what a failure in the

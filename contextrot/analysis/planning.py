@@ -128,8 +128,8 @@ def _today(
         from contextrot.analysis.survival import kaplan_meier
 
         found = kaplan_meier(durations, events, horizon=turns)
-        if found.restricted_mean is not None and found.restricted_mean_se:
-            return found.restricted_mean, found.restricted_mean_se * found.n**0.5, "run"
+        if found.restricted_mean is not None and found.events:
+            return found.restricted_mean, (found.restricted_mean_se or 0.0) * found.n**0.5, "run"
         if found.restricted_mean is None:
             raise ValueError(f"No session of the run was watched up to turn {turns:g}.")
         # Nobody failed: the rate is at most what so many sessions could hide, one failure in as many.

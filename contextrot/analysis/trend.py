@@ -82,7 +82,8 @@ def _fit(
     import numpy as np
     from statsmodels.regression.linear_model import OLS
 
-    design = np.column_stack((np.ones(len(turn)), turn))
+    # Centred, so that the fit is well conditioned; the slope is the same.
+    design = np.column_stack((np.ones(len(turn)), turn - turn.mean()))
     found = OLS(ok, design).fit(cov_type="cluster", cov_kwds={"groups": code}, use_t=True)
     low, high = found.conf_int(1 - level)[1]
     ratio, p = _odds(code, design, ok) if logit else (None, None)

@@ -30,7 +30,7 @@ def group(fails: Sequence[int | None], **fields: Any) -> list[SessionEvidence]:
 def evidence(sessions: Sequence[SessionEvidence], source: str = "run", **fields: Any) -> Evidence:
     """A finished run of these sessions."""
     known: dict[str, Any] = {
-        "hashes": {name: "h1" for name in {s.scenario for s in sessions}},
+        "hashes": dict.fromkeys({s.scenario for s in sessions}, "h1"),
         "repeats": max((s.repeat for s in sessions), default=0) + 1,
         "status": "completed",
         "spent": {

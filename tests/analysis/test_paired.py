@@ -49,8 +49,8 @@ def test_the_p_value_is_that_of_scipys_permutation_test(n):
 
 
 def test_few_odd_pairs_get_students_interval_and_many_the_bootstrap():
-    assert paired_mean([0.0] * 57 + [-8.0] * 3, scale=40).method == "t"
-    assert paired_mean(np.arange(60.0) - 10, scale=60).method == "bootstrap"
+    assert paired_mean([0.0] * 117 + [-8.0] * 3, scale=40).method == "t"
+    assert paired_mean(np.arange(120.0) - 10, scale=120).method == "bootstrap"
 
 
 @given(st.lists(st.integers(-40, 40).map(float), min_size=2, max_size=40))
@@ -83,7 +83,7 @@ def test_restricted_means_and_rates_are_those_of_the_pairs():
         paired_mean([1.0, float("nan")])
 
 
-@pytest.mark.parametrize("n", [8, 60])
+@pytest.mark.parametrize("n", [8, 100])
 def test_false_alarms_and_coverage_when_nothing_changed(n):
     rng = np.random.default_rng(1)
     held = alarms = 0
