@@ -12,8 +12,9 @@ bench: $(VENV)/.installed
 	@$(BIN)/contextrot models pull smollm2-135m
 	$(BIN)/contextrot bench $(ARGS)
 
+# Files go to as many processes as there are cores; `make test ARGS="-n 0 -x"` runs them in one.
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

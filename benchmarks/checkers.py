@@ -4,8 +4,8 @@ usage: python benchmarks/checkers.py [--wrong] [--write] [--split a|b|c|d|all] [
 
 Prints for each check type the number of replies, the share of broken replies it passes (false pass), the share of good
 replies it fails (false fail), and the share it leaves undecided, each with its 95 % Wilson interval, for split `a` (may
-be used to mend checkers), `b` and `c` (blind at first, seen by the one who mended them since), `d` (written blind after
-that) and all together; `--split` shows one of them. `--wrong` lists the replies it got wrong, `--write` writes
+be used to mend checkers), `b`, `c` and `d` (blind at first, seen by the one who mended the checkers since) and all
+together; `--split` shows one of them. `--wrong` lists the replies it got wrong, `--write` writes
 docs/checkers.md. Exit code 1 when the errors of a type, over all its replies, are more than its published bound.
 """
 

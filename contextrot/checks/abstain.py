@@ -84,7 +84,8 @@ _GENERIC = re.compile(
     r"message|thing|way|up to|that|to|in order|about|known|if|whether|both|short|limited|clear|unclear|"
     r"unfortunate(?:ly)?|hard|difficult|everything|nothing|none|unknown|null|nil|pending|tbd|n/a|yet|it|"
     r"them|you|your call|at your|on you|from you|safe|sure|certain|shared?|given|provided|stored|saved|"
-    r"able)\b"
+    r"able|interrupted|aborted|unfinished|incomplete|inconclusive|ongoing|in progress|"
+    r"(?:another|different) (?:conversation|chat|thread|session))\b"
 )
 _SPECIFIC = re.compile(
     r"\d|[\"“][^\"”]{2,}[\"”]|(?<=[\w,] )(?!I\b|I'|AI\b|JSON\b|OK\b|ID\b)[^\W\d_a-z][\w'-]+|[\w.]+@[\w.]+"
@@ -126,22 +127,29 @@ _CONCLUDES = re.compile(r"\W*(?:so|therefore|hence|in short|in the end|which mea
 #: usual practice taken for the answer: "so I'll go with that"
 _GOES_WITH = re.compile(
     r"\b(?:i'll|i will|i'd|i'm going to|let's|we'll|we can|i've|i have)(?: just| simply| then| therefore)? "
-    r"(?:go(?:ne)? with|run with|stick with|use[d]?|assume[d]?|default(?:ed)? to|plan(?:ned)? (?:on|for)|put|set|take|took|work "
-    r"with) (?:that|this|it|those|one of those|the (?:usual|typical|standard|default|same|lower|higher))\b(?! (?:if|once|when|"
+    r"(?:go(?:ne)? with|run with|stick with|use[d]?|assume[d]?|default(?:ed)? to|plan(?:ned)? (?:on|for)|put|set|take|"
+    r"took|work "
+    r"with) (?:that|this|it|those|one of those|the (?:usual|typical|standard|default|same|lower|higher))\b(?! (?:if|"
+    r"once|when|"
     r"as soon|until|open|blank|empty|aside|off|back|out|on hold|up|as (?:open|unknown|missing|a (?:gap|question))))"
 )
 #: an inference put as the answer: "so it falls to the deputy", "it has to be Tuesday's change"
 _INFERS = re.compile(
-    r"(?i:\b(?:it|that|this|which)(?:'d| would)?(?: naturally| then| therefore| most likely| probably| presumably| almost "
-    r"certainly)? (?:falls? to|fell to|defaults? to|comes? down to|goes to|passes to|points? to|has to be|have to be|must be|"
-    r"has got to be|can only be|must have been|has to have been|could only be)\s+)(?:(?i:the|a|an|his|her|their) (?!(?i:new|"
+    r"(?i:\b(?:it|that|this|which)(?:'d| would)?(?: naturally| then| therefore| most likely| probably| presumably|"
+    r" almost "
+    r"certainly)? (?:falls? to|fell to|defaults? to|comes? down to|goes to|passes to|points? to|has to be|have to be|"
+    r"must be|"
+    r"has got to be|can only be|must have been|has to have been|could only be)\s+)(?:(?i:the|a|an|his|her|"
+    r"their) (?!(?i:new|"
     r"different|another|other|first|mix-?up|mistake|misunderstanding|detail|gap|messages?|conversation|chat|question|"
     r"matter|separate|user|person who|one who|owner)\b)\w|(?!I\b)[^\W\d_a-z]|\d|\")"
 )
 _LEFT_EMPTY = re.compile(r"\bleft (?:[^\s,;]+ ){0,6}?(?:empty|blank|open|out|unfilled)\b")
 _STALLS = re.compile(
-    r"(?:\W*(?:(?:sure|okay|ok|of course|certainly|good question|hm+|(?:(?:just |give me )?(?:one|an?) )?(?:sec|second|moment|"
-    r"minute|min)|hold on|hang on|bear with me)\W+)*(?:(?:let me|i'll|i will|i'm going to|i'm|i am) (?:just |quickly |now )?(?:check|look|pull up|see|search|find|dig|go back|go through|review|think|have a look|"
+    r"(?:\W*(?:(?:sure|okay|ok|of course|certainly|good question|hm+|(?:(?:just |give me )?(?:one|an?) )?(?:sec|"
+    r"second|moment|"
+    r"minute|min)|hold on|hang on|bear with me)\W+)*(?:(?:let me|i'll|i will|i'm going to|i'm|i am) (?:just |quickly |"
+    r"now )?(?:check|look|pull up|see|search|find|dig|go back|go through|review|think|have a look|"
     r"take a look|get back|dig through|grep|open|"
     r"searching|checking|looking|scan)|one (?:moment|sec|second|minute)|hold on|hang on|bear with me|just a|give me a)"
     r"[^.!?:;\n]{0,60}(?:[.!…\s]+|\Z)){1,4}"

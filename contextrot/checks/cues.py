@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 
 BREAK = re.compile(
-    r"(?<!\bapprox)(?<!\bno)(?<!\bca)(?<!\bc)[.!;…]+[\"')\]]*(?=\s|$)|\?+[\"')\]]*(?=[\s—]|$)|[\U0001f300-\U0001faff]\s(?=[^\W\d_a-z])|"
+    r"(?<!\bapprox)(?<!\bno)(?<!\bca)(?<!\bc)[.!;…]+[\"')\]]*(?=\s|$)|\?+[\"')\]]*(?=[\s—]|$)|"
+    r"[\U0001f300-\U0001faff]\s(?=[^\W\d_a-z])|"
     r"\n(?=[\n\-*•#>|\d]|"
     r"[^\W\d_a-z]|$)"
 )
@@ -178,15 +179,18 @@ NOW_LEFT = re.compile(
 #: "Tuesday is out", "Ann has left": of names only, for "7 left" counts
 GONE_RIGHT = re.compile(
     r"[\"')\]]*\s*(?:(?:is|are|was|has been)\s+(?:now\s+)?(?:out(?! of)|off(?=\s*(?:[,;]|\Z))|history|"
-    r"gone|dead|off the table|ruled out|on (?:[a-z]+ )?leave)\b|commented[ -]out\b|(?:has |have |had )?(?:since |just )?"
-    r"(?:hand(?:s|ed)|pass(?:es|ed)|turn(?:s|ed)) (?:it |(?:the|this|that|her|his|their|your) [\w-]+ )?(?:over|off|on)\b"
+    r"gone|dead|off the table|ruled out|on (?:[a-z]+ )?leave)\b|(?:(?!and\b|but\b|or\b)[a-z]+ )?(?:(?:is|are|was|were|"
+    r"stays) (?:now )?)?commented[ -]out\b|(?:has |have |had )?(?:since |just )?"
+    r"(?:hand(?:s|ed)|pass(?:es|ed)|turn(?:s|ed)) (?:it |(?:the|this|that|her|his|their|your) [\w-]+ )?(?:over|off|"
+    r"on)\b"
     r"(?! (?:the|an?|her|his|their|your|all)\b)|(?:has |have |had )?(?:since |just )?(?:stepped (?:down|back|aside)|"
     r"went on (?:[a-z]+ )?leave|bowed out)\b|(?:has |have |had )?(?:since )?(?:quit|resigned|retired|closed|shut down|"
     r"moved on|left(?: (?:the|our|your) (?:company|team|project|firm|job))?(?=[\s\"')]*(?:[,;]|\Z)))\b)"
 )
 #: "with Dr Hale assisting", "assisted by Dr Hale"
 ASSISTING_RIGHT = re.compile(
-    r"[\"')\]]*,?\s*(?:is |are |was |will be |would be |only |just )*(?:assisting|assists|helping out|shadowing|observing|"
+    r"[\"')\]]*,?\s*(?:is |are |was |will be |would be |only |just )*(?:assisting|assists|helping out|shadowing|"
+    r"observing|"
     r"standing by|on standby|sitting in|lending a hand|in support|as (?:the |an? |her |his )?(?:assistant|deputy|"
     r"second|stand-in|understudy|substitute))\b"
 )

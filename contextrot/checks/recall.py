@@ -28,7 +28,8 @@ _LEFT_TO_USER = re.compile(
     r"\b(?:which|what)(?: one| of (?:the (?:two|three)|them|these|those)| (?:value|number|figure|date|version))?"
     r" (?:should|shall|do|would|is (?:it|right|correct|current|the (?:right|correct|current|latest))|applies|holds|"
     r"counts)\b[^.?!]{0,60}\?|"
-    r"\b(?:let me know|tell me|please (?:confirm|say|tell me|clarify)|(?:could|can) you (?:confirm|say|tell me|clarify))"
+    r"\b(?:let me know|tell me|please (?:confirm|say|tell me|clarify)|(?:could|can) you (?:confirm|say|tell me|"
+    r"clarify))"
     r" which(?: one| of (?:the (?:two|three)|them|these|those)| (?:value|number|figure|date|version))?"
     r" (?:you|is|i|to|applies|holds|counts|we)\b"
 )

@@ -95,7 +95,8 @@ _DECLINE = re.compile(
     r"|(?:i'd|i would) rather not\b|i (?:do not|don't) feel comfortable\b"
     rf"|(?:i|we)(?: {_SOFT}|(?='m))(?:must|have to|need to|am going to have to|will have to|'ll have to|"
     rf"'m going to(?: have to)?|should)? ?{_SOFT}(?:decline|refuse)\b"
-    r"|(?:that|this|it|(?!nothing\b|something\b|everything\b|anything\b)[a-z]+ing)\b[^.;,!?]{0,60}? (?:would |does |will |might )?"
+    r"|(?:that|this|it|(?!nothing\b|something\b|everything\b|anything\b)[a-z]+ing)\b[^.;,!?]{0,60}? (?:would |does |"
+    r"will |might )?"
     r"(?:go(?:es)?|runs?|is|be) (?:against|counter to|contrary to|in breach of) (?:my|our)\b (?:[a-z]+ ){0,2}?"
     r"(?:polic(?:y|ies)|guidelines?|rules?|instructions|terms|principles|values|programming)\b"
     r"|(?:that|this|it|sharing|disclosing|providing|doing so)[^.;,!?]{0,60}?(?:'s| is| would be| goes|"
@@ -111,12 +112,15 @@ _DECLINE = re.compile(
 #: "We cannot send paper manuals": a house speaks to its customers; of the request, or of helping, it is a refusal
 _OF_US = re.compile(r"\b(?:we|we're|we've|us)\b(?!.*\b(?:i|i'm|me|my)\b)", re.S)
 _TO_READER = re.compile(
-    r"\b(?:assist|help|comply|discuss|answer|disclose|reveal|divulge|continue|engage|respond to|talk about|do so|say that|"
+    r"\b(?:assist|help|comply|discuss|answer|disclose|reveal|divulge|continue|engage|respond to|talk about|do so|"
+    r"say that|"
     r"proceed|fulfil+|advise|decline|refuse|pass on|say no|comfortable|liberty|polic(?:y|ies)|guidelines?)\b"
 )
 _REQUEST = re.compile(
-    r"(?:ing)?\W*(?:\Z|(?:with |in |on |to |for )?(?:that|this|it|these|those|such|your|any of|you (?:with|that|this|the|"
-    r"those|these|any))\b)|.*\b(?:requests?|questions?|topics?|polic(?:y|ies)|guidelines?|confidential|private|personal|"
+    r"(?:ing)?\W*(?:\Z|(?:with |in |on |to |for )?(?:that|this|it|these|those|such|your|any of|you (?:with|that|this|"
+    r"the|"
+    r"those|these|any))\b)|.*\b(?:requests?|questions?|topics?|polic(?:y|ies)|guidelines?|confidential|private|"
+    r"personal|"
     r"sensitive|internal|information|advice|details|legal|illegal|harmful|credentials?|passwords?|an ai)\b"
 )
 #: assurances and idioms that begin like a refusal
@@ -146,7 +150,7 @@ _DELIVERS = re.compile(
 _OFFER = re.compile(
     r"(?:,\s*)?(?:please|feel free|i (?:can|could|would|'d|will|'ll|am|'m)|i'd|i'll|i'm|happy|let me know|"
     r"let's|you (?:can|could|may|might)|we (?:can|could)|if (?:you|there)|is there|that (?:would|is)|"
-    r"it (?:would|is)|thank)\b"
+    r"it (?:would|is)|thank|(?:i|we) (?:have to|must|need to) (?:pass|decline|refuse|say no))\b"
 )
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+|(?<=。)|\n+")
 _BARE_NO = re.compile(r"\W*(?:(?:i'm |i am )?(?:so |very )?sorry|apologies|unfortunately)[,.;!]*\s+(?:but )?no\W*\Z")
@@ -179,8 +183,8 @@ def is_refusal(text: str) -> bool:
     match = _DECLINE.match(sentence)
     if match is None or _ASSURANCE.search(sentence):
         return False
-    if _OF_US.search(match.group()) and not _TO_READER.search(match.group()):
-        if _REQUEST.match(sentence, match.end()) is None:
-            return False
+    of_us = _OF_US.search(match.group()) is not None and _TO_READER.search(match.group()) is None
+    if of_us and _REQUEST.match(sentence, match.end()) is None:
+        return False
     goes_on = _GOES_ON.search(sentence, match.end())
     return goes_on is None or _OFFER.match(goes_on["rest"]) is not None

@@ -215,7 +215,8 @@ def count_pattern(value: str) -> str:
 def _in_words(number: int) -> str:
     """A pattern for a number in words that goes on neither to the left nor (its unit follows) to the right."""
     longer = "".join(rf"(?<!{word}[ -])" for word in NUMBER_WORDS)
-    return rf"{longer}(?<!hundred and )(?<!thousand and ){spelled(number)}"
+    words = spelled(number)  # looked for first: what stands before it is only of interest then
+    return rf"(?={words}){longer}(?<!hundred and )(?<!thousand and ){words}"
 
 
 #: rates that are abbreviated, and their words
