@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from contextrot.analysis.compare import Limits
+from contextrot.analysis.comparison import Limits
 from contextrot.analysis.curves import session_interval
 from contextrot.analysis.evidence import Evidence, SessionEvidence
 from contextrot.analysis.gates import evaluate

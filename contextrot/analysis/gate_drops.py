@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from contextrot.analysis.compare import Limits, Measured, measure, pairs_needed, too_much_missing
+from contextrot.analysis.comparison import Limits
 from contextrot.analysis.evidence import Evidence
 from contextrot.analysis.gate_limits import total_of
 from contextrot.analysis.gate_verdicts import GateOutcome, GateVerdict, change_text, fits, in_scope, nothing
 from contextrot.analysis.matching import Matched, Matching
+from contextrot.analysis.measures import Measured, measure, pairs_needed, too_much_missing
 from contextrot.analysis.paired import EXACTLY, PairedMean, holm
 from contextrot.errors import BaselineError
 from contextrot.gate_grammar import CEILINGS, Gate

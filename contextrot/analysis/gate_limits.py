@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from contextrot.analysis.compare import Limits, without_result
+from contextrot.analysis.comparison import Limits
 from contextrot.analysis.evidence import Evidence, SessionEvidence, names
 from contextrot.analysis.gate_verdicts import (
     GateOutcome,
@@ -16,6 +16,7 @@ from contextrot.analysis.gate_verdicts import (
     span_text,
     value_text,
 )
+from contextrot.analysis.measures import without_result
 from contextrot.analysis.paired import EXACTLY
 from contextrot.errors import NothingMatchedError
 from contextrot.gate_grammar import Gate

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from contextrot.analysis.compare import Limits
+from contextrot.analysis.comparison import Limits
 from contextrot.analysis.evidence import Evidence, evidence_of
 from contextrot.analysis.gate_drops import drops
 from contextrot.analysis.gate_limits import ceiling, floor

@@ -62,13 +62,9 @@ def _cause(check: Check, visible: bool | None) -> Cause | None:
     return Cause.IGNORED if visible else Cause.LOST
 
 
-def asks_for_action(check: Check, wanted: bool = True) -> bool:
+def asks_for_action(check: Check) -> bool:
     """True when a part of the check wants tool calls: what it looks for is an action, unless it forbids it."""
-    if check.type_name == "not":
-        return any(asks_for_action(part, not wanted) for part in check.parts())
-    if check.parts():
-        return any(asks_for_action(part, wanted) for part in check.parts())
-    return wanted and check.reads_tool_calls
+    return any(wanted and not part.parts() and part.reads_tool_calls for part, wanted in check.walk())
 
 
 def _abstained(verdict: Verdict, check: Check, replies: Sequence[Reply], facts: Mapping[str, FactState]) -> bool | None:

@@ -6,7 +6,7 @@ simulated model works on any scenario without an answer key.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from contextrot.checks.base import Check, FactState
 from contextrot.checks.examples import example_for
@@ -49,12 +49,5 @@ class Hints:
                 self._made[key] = known
             return known[1]
 
-        return Truth(tuple(evidence), reply, tuple(frozenset(_wanted(check)) for check in checks), question)
-
-
-def _wanted(check: Check, wanted: bool = True) -> Iterator[str]:
-    """The types of a check and of those inside it that have to pass; what stands under `not` has to fail."""
-    if wanted:
-        yield check.type_name
-    for part in check.parts():
-        yield from _wanted(part, wanted != (check.type_name == "not"))
+        kinds = (frozenset(part.type_name for part, wanted in check.walk() if wanted) for check in checks)
+        return Truth(tuple(evidence), reply, tuple(kinds), question)

@@ -77,13 +77,15 @@ class Check(BaseModel):
         """The checks this one is made of; none for most."""
         return ()
 
+    def walk(self, wanted: bool = True) -> Iterator[tuple[Check, bool]]:
+        """This check and all that it is made of, each with whether it is `wanted`: False for what has to fail."""
+        yield self, wanted
+        for part in self.parts():
+            yield from part.walk(wanted)
+
     def leaves(self) -> Iterator[Check]:
         """The checks at the bottom, which are made of no others; this one, if it is one of them."""
-        parts = self.parts()
-        for part in parts:
-            yield from part.leaves()
-        if not parts:
-            yield self
+        return (check for check, _ in self.walk() if not check.parts())
 
     def resolve(self, answers: Mapping[Check, Verdict]) -> Check:
         """This check with an answer in the place of every question that has one.

@@ -191,6 +191,11 @@ class Not(_Composite):
         """The one check."""
         return (self.check,)
 
+    def walk(self, wanted: bool = True) -> Iterator[tuple[Check, bool]]:
+        """This check, and the one inside it with what is wanted turned round."""
+        yield self, wanted
+        yield from self.check.walk(not wanted)
+
     def resolve(self, answers: Mapping[Check, Verdict]) -> Check:
         """The same over the resolved check."""
         return self.model_copy(update={"check": self.check.resolve(answers)})

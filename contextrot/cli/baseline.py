@@ -23,8 +23,9 @@ def set_(
 ) -> None:
     """Write the sessions of a finished run as the baseline."""
     from contextrot.analysis.baseline import BASELINE_FILE, write_baseline
-    from contextrot.analysis.compare import Limits, without_result
+    from contextrot.analysis.comparison import Limits
     from contextrot.analysis.evidence import evidence_of
+    from contextrot.analysis.measures import without_result
     from contextrot.analysis.tables import load_run
     from contextrot.errors import BaselineError
 

@@ -94,7 +94,7 @@ def _cut_short(limit: dict[str, Any], manifest: dict[str, Any], path: Path) -> s
     value = f"${limit['value']:,.6g}" if limit["cap"] == "max_cost" else f"{limit['value']:,.0f}"
     return (
         f"\nthe cap {flag} {value} ended the run after {taken}: {limit['completed']:,} of {manifest['sessions']:,} "
-        f"sessions are complete, {limit['cut']:,} were cut short, {limit['not_started']:,} not begun. To go on:\n"
+        f"sessions are complete, {limit['cut']:,} cut short, {limit['not_started']:,} not begun. To go on:\n"
         f"  contextrot bench --resume {shlex.quote(str(path))} {flag} MORE\n"
     )
 

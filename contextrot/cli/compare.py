@@ -43,8 +43,8 @@ def compare(
 ) -> None:
     """Compare two runs, or the strategies of one. Exits 1 on a confirmed regression, 3 when nothing can be told."""
     from contextrot.analysis.baseline import load_baseline
-    from contextrot.analysis.compare import Limits
     from contextrot.analysis.compare import compare as compared
+    from contextrot.analysis.comparison import Limits
     from contextrot.analysis.evidence import evidence_of
     from contextrot.analysis.tables import load_run
     from contextrot.cli.output import console, print_json

@@ -39,6 +39,15 @@ class ModelSpec:
     roles: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ModelKind:
+    """One way of naming a model or an embedding model, with what it is and an example: a row of `contextrot list`."""
+
+    form: str
+    summary: str
+    example: str
+
+
 #: what a simulated model must find in a prompt to be able to comply: a text, several, or nothing
 Evidence = str | tuple[str, ...] | None
 

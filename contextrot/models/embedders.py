@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, overload
 from weakref import WeakKeyDictionary
 
 from contextrot.errors import ConfigError, ServerError
-from contextrot.models.base import ModelSpec
+from contextrot.models.base import ModelKind, ModelSpec
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,23 +33,14 @@ _STEPS = 2048
 _BLANK = "."
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingKind:
-    """One way of naming an embedding model: form, what it is, an example."""
-
-    form: str
-    summary: str
-    example: str
-
-
 KINDS = (
-    EmbeddingKind("wordllama", "the embedded default: 256 numbers a text, offline, in this process", "wordllama"),
-    EmbeddingKind(
+    ModelKind("wordllama", "the embedded default: 256 numbers a text, offline, in this process", "wordllama"),
+    ModelKind(
         "sentence-transformers/NAME",
         "a Sentence Transformers model, by name or folder (extra: sentence-transformers)",
         "sentence-transformers/all-MiniLM-L6-v2",
     ),
-    EmbeddingKind("provider/model", "any embedding model litellm reaches", "openai/text-embedding-3-small"),
+    ModelKind("provider/model", "any embedding model litellm reaches", "openai/text-embedding-3-small"),
 )
 
 
@@ -199,7 +190,7 @@ def _sendable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def describe() -> tuple[EmbeddingKind, ...]:
+def describe() -> tuple[ModelKind, ...]:
     """The ways of naming an embedding model: form, what it is, an example."""
     return KINDS
 

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from contextrot.errors import ConfigError
-from contextrot.models.base import Model, ModelSpec
+from contextrot.models.base import Model, ModelKind, ModelSpec
 
 if TYPE_CHECKING:
     from contextrot.models.callables import AgentModel
-
-
-@dataclass(frozen=True, slots=True)
-class ModelKind:
-    """One way of naming a model: a row of `contextrot list models`."""
-
-    form: str
-    summary: str
-    example: str
 
 
 KINDS = (

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from contextrot.analysis.compare import METRICS, Comparison, Effect, Row, Tier
+from contextrot.analysis.comparison import METRICS, Comparison, Effect, Row, Tier
 from contextrot.report import words
 from contextrot.report.markdown import code, text
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from simulated_evidence import evidence, group, session
 
-from contextrot.analysis.compare import Limits, Tier, compare, overall
+from contextrot.analysis.compare import compare
+from contextrot.analysis.comparison import Limits, Tier, overall
 from contextrot.errors import BaselineError, ConfigError
 
 STEADY = [None, 38, 30, None, 36, None, 34, 40, None, None] * 3

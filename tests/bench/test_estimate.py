@@ -16,7 +16,6 @@ from contextrot.bench.matrix import load_matrix
 from contextrot.bench.rehearsal import CACHE_FROM, PrefixCache, words
 from contextrot.config import validated
 from contextrot.messages import assistant, system, user
-from contextrot.models.weights import DEFAULT, installed
 from contextrot.tokens import estimate as tokens_of
 
 TOOLS = """\
@@ -220,7 +219,8 @@ def test_made_up_replies_have_the_length_asked_for(tokens: int) -> None:
     assert tokens_of(words(tokens, 5)) == tokens
 
 
-@pytest.mark.skipif(DEFAULT not in installed(), reason="the weights of the embedded model are not here")
+@pytest.mark.real
+@pytest.mark.usefixtures("embedded_weights")
 def test_prompts_of_the_embedded_model_are_foreseen_to_the_token(tmp_path: Path, scenario_file: Path) -> None:
     """Its own tokenizer and chat template count; under a scripted history nothing depends on what it replies."""
     changed = {

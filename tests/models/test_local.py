@@ -11,7 +11,6 @@ import pytest
 
 from contextrot.errors import ConfigError, ContextOverflowError, ModelError, ModelTimeoutError
 from contextrot.messages import Tool, assistant, system, user
-from contextrot.models import weights
 from contextrot.models.base import Call, Model, ModelSpec
 from contextrot.models.local import LocalModel
 
@@ -25,8 +24,8 @@ def spec(name=EMBEDDED, **fields):
 
 
 @pytest.fixture(scope="module")
-def path():
-    return weights.ensure("smollm2-135m")
+def path(embedded_weights):
+    return embedded_weights
 
 
 @pytest.fixture(scope="module")

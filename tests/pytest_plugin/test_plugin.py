@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from plugged import ARTICLE, outcomes, run
 
-from contextrot.models.weights import installed
-
 ARTICLES_TEST = "test_instruction_persistence"
 
 
@@ -57,7 +55,7 @@ def test_a_model_that_ignores_what_it_reads_fails_under_every_strategy(tmp_path:
 
 
 @pytest.mark.real
-@pytest.mark.skipif("smollm2-135m" not in installed(), reason="the weights of the embedded model are not here")
+@pytest.mark.usefixtures("embedded_weights")
 def test_the_articles_test_runs_unchanged_on_the_embedded_model(tmp_path: Path) -> None:
     """The two strategies that ask no helper, replies cut short: half a minute. What is lost is decided by code."""
     done = run(
