@@ -186,7 +186,7 @@ def gate(rng: np.random.Generator, runs: int) -> Iterator[str]:
     mean = restricted_mean(0.04)
     cases = {"nothing": 0.04, "one strategy a fifth shorter": hazard_for(0.8 * mean), "half": hazard_for(0.5 * mean)}
     for change, hazard in cases.items():
-        for n in (5, 10, 20, 40, 80) if change != "one strategy a fifth shorter" else (5, 20, 40, 80, 160, 240):
+        for n in (5, 10, 20, 40, 80) if change != "one strategy a fifth shorter" else (5, 20, 40, 80, 160, 320):
             codes = {0: 0, 1: 0, 3: 0}
             for _ in range(runs):
                 now = evidence(rng, same | {"two": hazard}, n, "candidate")

@@ -22,7 +22,7 @@ _METRIC = {"rmst": "restricted_mean", "compliance": "compliance", "tool_calls": 
 
 
 def drops(gates: Sequence[Gate], matching: Matching, run: Evidence, limits: Limits) -> list[GateVerdict]:
-    """All drops together: Holm's correction needs every p-value first."""
+    """All drops together: Holm's correction needs every p-value first. A gate asks for drops alone: one-sided tests."""
     asked: list[tuple[Gate, Matched, Measured]] = []
     verdicts: list[GateVerdict] = []
     for gate in gates:
@@ -44,7 +44,7 @@ def drops(gates: Sequence[Gate], matching: Matching, run: Evidence, limits: Limi
                 asked.append((gate, row, found))
         if gate.metric == "tool_calls" and rows and not any(mine is gate for mine, _, _ in asked):
             verdicts.append(nothing(gate.text, dict(gate.scope), "no tool was ever called", limit=gate.limit))
-    tested = [found.mean.p_value if found.mean.pairs >= limits.min_pairs else None for _, _, found in asked]
+    tested = [found.mean.p_lower if found.mean.pairs >= limits.min_pairs else None for _, _, found in asked]
     adjusted = holm(tested, limits.alpha)
     verdicts += [
         _dropped(gate, row, found.mean, found.baseline, p, limits)

@@ -40,6 +40,7 @@ class PairedMean:
     low: float | None
     high: float | None
     p_value: float | None
+    p_lower: float | None
     se: float | None
     pairs: int
     method: str
@@ -67,7 +68,8 @@ def paired_mean(
     middle of a session costs. Where all pairs differed alike, it is reckoned as a pair without a difference.
 
     p-value: exact or sampled sign flips of the pairs (Fisher 1935, §21), which holds its level at any number of pairs
-    when nothing changed. Raises ValueError for differences that are not finite.
+    when nothing changed; against a difference either way, and against a drop alone. Raises ValueError for differences
+    that are not finite.
     """
     import numpy as np
     from scipy.stats import t
@@ -77,15 +79,15 @@ def paired_mean(
         raise ValueError("A paired difference is a finite number; leave out pairs of which a side is unknown.")
     n = len(d)
     if n == 0:
-        return PairedMean(None, None, None, None, None, 0, "none")
+        return PairedMean(None, None, None, None, None, None, 0, "none")
     mean = float(d.mean())
     if n < 2:
-        return PairedMean(mean, None, None, None, None, n, "none")
-    p = sign_flip_p(d, resamples=resamples, seed=seed)
+        return PairedMean(mean, None, None, None, None, None, n, "none")
+    p, lower_p = _sign_flip(d, resamples, seed)
     if np.ptp(d) <= EXACTLY * max(1.0, scale):
         unseen = 1 - (1 - level) ** (1 / n)
         half = unseen * (scale / 2 if abs(mean) <= EXACTLY * scale else abs(mean))
-        return PairedMean(mean, max(-scale, mean - half), min(scale, mean + half), p, 0.0, n, "alike")
+        return PairedMean(mean, max(-scale, mean - half), min(scale, mean + half), p, lower_p, 0.0, n, "alike")
     se = float(d.std(ddof=1) / np.sqrt(n))
     tail = (1 - level) / 2
     odd = n - int(np.unique(d, return_counts=True)[1].max())
@@ -96,28 +98,42 @@ def paired_mean(
         students = _students(d, resamples, seed)
         below, above = np.quantile(students, [tail, 1 - tail])
         low, high, method = mean - float(above) * se, mean - float(below) * se, "bootstrap"
-    return PairedMean(mean, max(-scale, low), min(scale, high), p, se, n, method)
+    return PairedMean(mean, max(-scale, low), min(scale, high), p, lower_p, se, n, method)
 
 
-def sign_flip_p(differences: Sequence[float] | Array, *, resamples: int = 1999, seed: int = 0) -> float:
-    """Two-sided p-value of "either side of a pair could be the other" (Fisher 1935, §21).
+def sign_flip_p(
+    differences: Sequence[float] | Array, *, alternative: str = "two-sided", resamples: int = 1999, seed: int = 0
+) -> float:
+    """p-value of "either side of a pair could be the other" (Fisher 1935, §21); `alternative` ``less``: against a drop.
 
     All sign flips where there are at most 2^15, else a sample of them, the observed one counted in (Phipson and Smyth
     2010). scipy's `permutation_test(…, permutation_type="samples")` gives the same and takes ten times as long.
+    Raises ValueError for another alternative.
     """
+    if alternative not in ("two-sided", "less"):
+        raise ValueError(f"The alternative is 'two-sided' or 'less', not {alternative!r}.")
+    return _sign_flip(differences, resamples, seed)[alternative == "less"]
+
+
+def _sign_flip(differences: Sequence[float] | Array, resamples: int, seed: int) -> tuple[float, float]:
+    """p-values against a difference either way and against a drop, from the same flips."""
     import numpy as np
 
     d = np.asarray(differences, dtype=float)
     d = d[np.abs(d) > EXACTLY]  # a pair without a difference is the same either way
-    n = len(d)
+    n, found = len(d), float(d.sum())
     if n < 2:
-        return 1.0
-    least = abs(d.sum()) * (1 - EXACTLY)
-    if n <= 15:
+        return 1.0, 1.0
+    whole = n <= 15
+    if whole:
         signs = 1 - 2.0 * (np.arange(2**n)[:, None] >> np.arange(n) & 1)
-        return float((np.abs(signs @ d) >= least).mean())
-    signs = 1 - 2.0 * np.random.default_rng(seed).integers(0, 2, size=(resamples, n), dtype=np.int8)
-    return float((1 + (np.abs(signs @ d) >= least).sum()) / (1 + resamples))
+    else:
+        signs = 1 - 2.0 * np.random.default_rng(seed).integers(0, 2, size=(resamples, n), dtype=np.int8)
+    sums = signs @ d
+    near = EXACTLY * float(np.abs(d).sum())
+    extreme = (np.abs(sums) >= abs(found) - near, sums <= found + near)
+    either, lower = (float(hits.mean() if whole else (1 + hits.sum()) / (1 + resamples)) for hits in extreme)
+    return either, lower
 
 
 def pseudo_means(durations: Sequence[float] | Array, events: Sequence[int] | Array, horizon: float) -> Array:

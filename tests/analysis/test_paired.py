@@ -46,6 +46,11 @@ def test_the_p_value_is_that_of_scipys_permutation_test(n):
         (d,), lambda x, axis: x.mean(axis=axis), permutation_type="samples", vectorized=True, n_resamples=2**n
     )
     assert sign_flip_p(d) == pytest.approx(theirs.pvalue)
+    below = permutation_test(
+        (d,), lambda x, axis: x.mean(axis=axis), permutation_type="samples", vectorized=True, n_resamples=2**n,
+        alternative="less",
+    )  # fmt: skip
+    assert sign_flip_p(d, alternative="less") == pytest.approx(below.pvalue)
 
 
 def test_few_odd_pairs_get_students_interval_and_many_the_bootstrap():

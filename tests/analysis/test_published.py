@@ -80,6 +80,7 @@ def test_holm_as_r_documents_it():
 def test_fishers_maize():
     """Fisher 1935: 863 of the 32,768 ways lie at or beyond 314 on one side; Student's t is 2.148, p 4.97 %."""
     assert sign_flip_p(MAIZE) == pytest.approx(2 * 863 / 32768)
+    assert sign_flip_p([-d for d in MAIZE], alternative="less") == pytest.approx(863 / 32768)
     found = paired_mean(MAIZE, scale=96)
     assert found.method == "t"
     assert found.estimate == pytest.approx(20.933, abs=5e-4)
