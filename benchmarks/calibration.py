@@ -25,7 +25,7 @@ import numpy as np
 from contextrot.analysis.comparison import Limits
 from contextrot.analysis.curves import session_interval
 from contextrot.analysis.evidence import Evidence, SessionEvidence
-from contextrot.analysis.gates import evaluate
+from contextrot.analysis.gates import GateOutcome, evaluate
 from contextrot.analysis.paired import paired_rate, paired_restricted_mean
 from contextrot.analysis.planning import sessions_to_detect
 from contextrot.analysis.survival import kaplan_meier, restricted_mean_interval
@@ -153,7 +153,17 @@ def coverage(rng: np.random.Generator, runs: int) -> Iterator[str]:
     print(f"\nmean of the {len(held)} cells with n >= 20: {np.mean(held):.1f} %; {inside} within {LOW:g}-{HIGH:g} %\n")
 
 
+#: pairs (repeats) a strategy gets
+PAIRS = {
+    "nothing": (5, 6, 10, 20, 40, 80),
+    "one strategy a fifth shorter": (5, 10, 20, 40, 80, 160, 320),
+    "half": (5, 6, 10, 15, 20, 40, 80),
+}
+
 # ---- the gate --------------------------------------------------------------------------------------------------------
+
+
+Checks = Callable[[int], dict[str, tuple[tuple[int, str], ...]]]
 
 
 @cache
@@ -162,7 +172,15 @@ def checks_of(first: int) -> dict[str, tuple[tuple[int, str], ...]]:
     return {"code": tuple((turn, "f" if turn >= first else "p") for turn in range(0, TURNS + 1, 2))}
 
 
-def evidence(rng: np.random.Generator, hazards: dict[str, float], n: int, source: str) -> Evidence:
+@cache
+def every_turn(first: int) -> dict[str, tuple[tuple[int, str], ...]]:
+    """The same with a probe at every turn."""
+    return {"code": tuple((turn, "f" if turn >= first else "p") for turn in range(TURNS + 1))}
+
+
+def evidence(
+    rng: np.random.Generator, hazards: dict[str, float], n: int, source: str, *, each: Checks = checks_of
+) -> Evidence:
     """A run of one scenario, a probe every second turn; every strategy fails for good at its first failure."""
     sessions = []
     for strategy, hazard in hazards.items():
@@ -171,7 +189,7 @@ def evidence(rng: np.random.Generator, hazards: dict[str, float], n: int, source
                 SessionEvidence(
                     scenario="calibration", model="sim", strategy=strategy, repeat=repeat, seed=0, turns=TURNS,
                     window=8000, history="scripted", ended="completed", last_turn=TURNS,
-                    checks=checks_of(min(int(first), TURNS + 1)), tokens=1, cost=0.0, calls=1, fired=True,
+                    checks=each(min(int(first), TURNS + 1)), tokens=1, cost=0.0, calls=1, fired=True,
                 )
             )  # fmt: skip
     return Evidence(source, tuple(sessions), {"calibration": "h"}, repeats=n, status="completed")
@@ -186,7 +204,7 @@ def gate(rng: np.random.Generator, runs: int) -> Iterator[str]:
     mean = restricted_mean(0.04)
     cases = {"nothing": 0.04, "one strategy a fifth shorter": hazard_for(0.8 * mean), "half": hazard_for(0.5 * mean)}
     for change, hazard in cases.items():
-        for n in (5, 10, 20, 40, 80) if change != "one strategy a fifth shorter" else (5, 20, 40, 80, 160, 320):
+        for n in PAIRS[change]:
             codes = {0: 0, 1: 0, 3: 0}
             for _ in range(runs):
                 now = evidence(rng, same | {"two": hazard}, n, "candidate")
@@ -196,28 +214,38 @@ def gate(rng: np.random.Generator, runs: int) -> Iterator[str]:
             print(f"| {change} | {n} | " + " | ".join(f"{share:.1f}" for share in shares.values()) + " |", flush=True)
             if change == "nothing" and shares[1] > 100 * ALPHA + 200 * math.sqrt(ALPHA * (1 - ALPHA) / runs):
                 yield f"false alarms with {n} pairs: {shares[1]:.1f} %"
+            if change == "half" and shares[0] > 100 * ALPHA:
+                yield f"half as long passed with {n} pairs in {shares[0]:.1f} % of the runs"
             if n == 5 and shares[3] < 100:
                 yield f"a verdict on 5 pairs in {100 - shares[3]:.1f} % of the runs"
     print()
 
 
 def planning(rng: np.random.Generator, runs: int) -> Iterator[str]:
-    """Does the number of pairs that `plan --detect` names have the power it names?"""
-    print("## Planned pairs: power 80 % wanted\n\n| drop | median | pairs | power found, % |\n|--:|--:|--:|--:|")
-    for drop in (0.2, 0.3, 0.5):
-        hazard = 1 - 0.5 ** (1 / 18)
-        plan = sessions_to_detect(drop, turns=TURNS, median=18)
+    """Does a gate fail as often as `plan --detect` says, with the pairs it names? And with ten times as many?"""
+    print(f"## Planned pairs: a true drop, the gate it is planned for, and how often it failed in {runs} runs\n")
+    print("Sessions with a median of 18 turns, a probe at every turn; power 80 % wanted. Where the limit is the drop,")
+    print("no number of sessions has it: 200 pairs, and 800.\n")
+    print("| true drop | gate | strategies | pairs | failed, % |\n|--:|---|--:|--:|--:|")
+    hazard = 1 - 0.5 ** (1 / 18)
+    for drop, limit, strategies in ((0.2, 0.1, 1), (0.3, 0.1, 3), (0.5, 0.1, 3), (0.2, 0.15, 1), (0.2, 0.2, 1)):
+        text = f"rmst: -{100 * limit:g}%"
+        plan = sessions_to_detect(drop, turns=TURNS, median=18, limit=limit, tests=strategies)
         other = hazard_for((1 - drop) * restricted_mean(hazard))
-        found = 0
-        for _ in range(runs):
-            sides = [np.minimum(rng.geometric(h, plan.pairs), TURNS).astype(float) for h in (hazard, other)]
-            pairs = [(side.tolist(), (side < TURNS).astype(int).tolist()) for side in sides]
-            mean = paired_restricted_mean(*pairs, TURNS, resamples=499)
-            found += mean.excludes_zero and mean.p_value is not None and mean.p_value <= ALPHA
-        power = 100 * found / runs
-        print(f"| {100 * drop:g} % | 18 | {plan.pairs} | {power:.1f} |", flush=True)
-        if not 74 <= power <= 88:
-            yield f"planned power for a drop of {drop:g}: {power:.1f} %"
+        same = dict.fromkeys("abc"[:strategies], hazard)
+        for pairs in (200, 800) if plan.pairs is None else (plan.pairs,):
+            found = 0
+            for _ in range(runs):
+                now = evidence(rng, same | {"a": other}, pairs, "candidate", each=every_turn)
+                before = evidence(rng, same, pairs, "baseline", each=every_turn)
+                result = evaluate(now, [text], before, limits=Limits(resamples=999))
+                found += any(v.outcome is GateOutcome.FAILED and v.scope["strategy"] == "a" for v in result.verdicts)
+            power = 100 * found / runs
+            print(f"| {100 * drop:g} % | `{text}` | {strategies} | {pairs} | {power:.1f} |", flush=True)
+            low, high = (74, 88) if plan.pairs is not None else (38, 62)
+            slack = 100 * math.sqrt(0.16 / runs) if runs < 500 else 0.0
+            if not low - slack <= power <= high + slack:
+                yield f"planned power of {text} for a drop of {drop:g} with {pairs} pairs: {power:.1f} %"
     print()
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from contextrot.analysis.paired import FEWEST_PAIRS
+
+if TYPE_CHECKING:
+    from contextrot.analysis.choice import Choice
 
 #: what a difference is taken of, with what it is called
 METRICS = {
@@ -44,6 +47,7 @@ class Limits:
     min_pairs: int = FEWEST_PAIRS
     max_unfinished: float = 0.2
     resamples: int = 1999
+    flips: int = 1999
     seed: int = 0
 
     def margin(self, metric: str, baseline: float | None) -> float:
@@ -80,7 +84,10 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one side of a row brought: sessions, those without a result, and its median length in words."""
+    """What one side of a row brought: sessions, those without a result, and its median length in words.
+
+    tokens, cost (USD): mean of its sessions, None where not all know theirs.
+    """
 
     label: str
     sessions: int
@@ -88,6 +95,8 @@ class Side:
     ended: dict[str, int]
     median: str
     fired: bool
+    tokens: float | None = None
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +132,7 @@ class Comparison:
 
     notes: what was left out or is not the same on both sides, a sentence each. exit_code: 1 for a confirmed regression
     between runs, 3 when nothing could be told, else 0; the strategies of one run are ranked and never fail.
+    choices: inside one run, which strategy (or model) to ship on each model (or with each strategy).
     """
 
     kind: str
@@ -136,6 +146,7 @@ class Comparison:
     exit_code: int
     verdict: str
     notes: list[str]
+    choices: list[Choice] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready: what `--json` prints."""

@@ -6,6 +6,7 @@ interval, and whether "nothing changed" explains it. `benchmarks/calibration.py`
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,8 @@ BOOTSTRAP_FROM = 100
 ODD_PAIRS = 10
 #: Differences this small come out of sums of floats.
 EXACTLY = 1e-9
+#: signs drawn at once
+BLOCK = 1 << 21
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ def paired_mean(
     scale: float = 1.0,
     level: float = 0.95,
     resamples: int = 2000,
+    flips: int = 1999,
     seed: int = 0,
 ) -> PairedMean:
     """Mean of the differences, one per pair, in their own unit; `scale` is the largest difference possible.
@@ -83,7 +87,7 @@ def paired_mean(
     mean = float(d.mean())
     if n < 2:
         return PairedMean(mean, None, None, None, None, None, n, "none")
-    p, lower_p = _sign_flip(d, resamples, seed)
+    p, lower_p = _sign_flip(d, flips, seed)
     if np.ptp(d) <= EXACTLY * max(1.0, scale):
         unseen = 1 - (1 - level) ** (1 / n)
         half = unseen * (scale / 2 if abs(mean) <= EXACTLY * scale else abs(mean))
@@ -102,7 +106,7 @@ def paired_mean(
 
 
 def sign_flip_p(
-    differences: Sequence[float] | Array, *, alternative: str = "two-sided", resamples: int = 1999, seed: int = 0
+    differences: Sequence[float] | Array, *, alternative: str = "two-sided", flips: int = 1999, seed: int = 0
 ) -> float:
     """p-value of "either side of a pair could be the other" (Fisher 1935, §21); `alternative` ``less``: against a drop.
 
@@ -112,10 +116,18 @@ def sign_flip_p(
     """
     if alternative not in ("two-sided", "less"):
         raise ValueError(f"The alternative is 'two-sided' or 'less', not {alternative!r}.")
-    return _sign_flip(differences, resamples, seed)[alternative == "less"]
+    return _sign_flip(differences, flips, seed)[alternative == "less"]
 
 
-def _sign_flip(differences: Sequence[float] | Array, resamples: int, seed: int) -> tuple[float, float]:
+def flips_for(tests: int, alpha: float) -> int:
+    """Sign flips to draw where `tests` p-values share `alpha`: the least possible p-value has to survive Holm's factor.
+
+    Half of `alpha` is left for it; never fewer than 1,999.
+    """
+    return max(1999, math.ceil(2 * tests / alpha))
+
+
+def _sign_flip(differences: Sequence[float] | Array, flips: int, seed: int) -> tuple[float, float]:
     """p-values against a difference either way and against a drop, from the same flips."""
     import numpy as np
 
@@ -124,16 +136,18 @@ def _sign_flip(differences: Sequence[float] | Array, resamples: int, seed: int) 
     n, found = len(d), float(d.sum())
     if n < 2:
         return 1.0, 1.0
-    whole = n <= 15
-    if whole:
-        signs = 1 - 2.0 * (np.arange(2**n)[:, None] >> np.arange(n) & 1)
-    else:
-        signs = 1 - 2.0 * np.random.default_rng(seed).integers(0, 2, size=(resamples, n), dtype=np.int8)
-    sums = signs @ d
     near = EXACTLY * float(np.abs(d).sum())
-    extreme = (np.abs(sums) >= abs(found) - near, sums <= found + near)
-    either, lower = (float(hits.mean() if whole else (1 + hits.sum()) / (1 + resamples)) for hits in extreme)
-    return either, lower
+    if n <= 15:
+        sums = (1 - 2.0 * (np.arange(2**n)[:, None] >> np.arange(n) & 1)) @ d
+        return float((np.abs(sums) >= abs(found) - near).mean()), float((sums <= found + near).mean())
+    rng, either, lower, drawn = np.random.default_rng(seed), 1, 1, 0
+    while drawn < flips:  # in blocks, so that many flips of many pairs stay small in memory
+        block = min(flips - drawn, max(1, BLOCK // n))
+        sums = (1 - 2.0 * rng.integers(0, 2, size=(block, n), dtype=np.int8)) @ d
+        either += int((np.abs(sums) >= abs(found) - near).sum())
+        lower += int((sums <= found + near).sum())
+        drawn += block
+    return either / (1 + flips), lower / (1 + flips)
 
 
 def pseudo_means(durations: Sequence[float] | Array, events: Sequence[int] | Array, horizon: float) -> Array:

@@ -213,6 +213,42 @@ def test_one_incompatible_scenario_of_two_is_never_a_pass():
     assert GateOutcome.PASSED in {verdict.outcome for verdict in result.verdicts}
 
 
+def test_a_collapse_is_never_a_pass_however_few_pairs_saw_it():
+    """Six pairs confirm two drops; shared among four, their smallest p-value (4/64) confirms none and is no pass."""
+
+    def run(fails, names):
+        return evidence([s for name in names for s in group(fails, strategy=name)])
+
+    fell, stayed = [4, 6, 8, 10, 12, 14], [None] * 6
+    assert evaluate(run(fell, "a"), [], run(stayed, "a")).exit_code == 1
+    result = evaluate(run(fell, "ab"), [], run(stayed, "ab"))
+    assert result.exit_code == 3
+    assert "a drop is likely but not confirmed among 4 drops held at once (p 0.062)" in result.verdicts[0].reason
+    assert evaluate(run([*fell[:5], None], "a"), ["rmst: -10%"], run(stayed, "a")).exit_code == 1
+
+
+def test_pairs_that_could_confirm_nothing_are_no_pass():
+    sides = [[s for name in "abcd" for s in group([20] * 6, strategy=name)] for _ in range(2)]
+    verdict = evaluate(evidence(sides[0]), [], evidence(sides[1])).verdicts[0]
+    assert verdict.outcome is GateOutcome.NO_VERDICT
+    assert "6 pairs cannot confirm a drop among 8 held at once; at least 8 can" in verdict.reason
+
+
+def test_a_gate_written_twice_is_one_question():
+    before, now = evidence(group([None] * 10)), evidence(group([20] * 6 + [None] * 4))
+    assert evaluate(now, ["rmst: -10%"], before).exit_code == 1
+    assert evaluate(now, ["rmst: -10%"] * 3 + ["rmst: -12%"], before).exit_code == 1
+
+
+def test_a_collapse_is_confirmed_among_more_than_a_hundred_drops():
+    def run(fails):
+        names = [f"s{k}" for k in range(60)]
+        return evidence([s for name in names for s in group(fails, strategy=name)])
+
+    result = evaluate(run([4 + 2 * (k % 3) for k in range(20)]), [], run([None] * 20))
+    assert [verdict.outcome for verdict in result.verdicts] == [GateOutcome.FAILED] * 120
+
+
 def test_the_worst_news_gives_the_code_and_stands_first():
     run = evidence(group(WORSE))
     result = evaluate(run, ["cost <= 1", "median >= 13", "median >= 30"])
