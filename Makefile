@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-.PHONY: bench test lint types check clean
+.PHONY: bench test browser lint types docs docs-serve check clean vendor
 
 bench: $(VENV)/.installed
 	@$(BIN)/contextrot models pull smollm2-135m
@@ -16,6 +16,16 @@ bench: $(VENV)/.installed
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
 
+# The HTML report is tested in a real Chromium. Where there is none, this installs Debian's (as root).
+browser:
+	@for name in $${CONTEXTROT_CHROMIUM:-chromium} chromium-browser google-chrome; do command -v "$$name" >/dev/null && exit 0; done; \
+	if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
+	  echo "no Chromium here, and only root can install it with apt-get: install one, or name it with CONTEXTROT_CHROMIUM"; exit 1; \
+	fi; \
+	echo "installing Chromium (once)"; \
+	export DEBIAN_FRONTEND=noninteractive; \
+	apt-get -qq update && apt-get -qq install --yes --no-install-recommends chromium >/dev/null
+
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -23,7 +33,16 @@ lint: $(VENV)/.installed-dev
 types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
-check: lint types test
+# The documentation site, into build/docs; a broken link or anchor is an error. It works from disk: open build/docs/index.html.
+docs: $(VENV)/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@$(BIN)/python docs/check_site.py build/docs
+	@echo "the site is in build/docs: open build/docs/index.html"
+
+docs-serve: $(VENV)/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve
+
+check: lint types docs test
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "contextrot needs Python 3.11 or newer; choose one with: make PYTHON=python3.12 …"; exit 1; }
@@ -37,6 +56,11 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.installed-dev: $(VENV)/.installed
 	@echo "installing the tools for tests"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	@echo "installing the tools for the documentation"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	@touch $@
 
 clean:

@@ -143,6 +143,13 @@ class Spent:
     cost_per_session: float | None
     failed_calls: dict[str, int]
 
+    @property
+    def cached_share(self) -> float | None:
+        """Prompt tokens answered from the provider's cache ÷ all; None when that is not known, or nothing was sent."""
+        if self.cached_tokens is None or not self.prompt_tokens:
+            return None
+        return self.cached_tokens / self.prompt_tokens
+
 
 @dataclass(frozen=True, slots=True)
 class Group:

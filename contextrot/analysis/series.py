@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from contextrot.analysis.curves import rate
 from contextrot.analysis.figures import Control, Group, Summary
+from contextrot.analysis.places import placed, points, round_width, token_bins, trend
 from contextrot.analysis.rates import Point
+from contextrot.analysis.trend import Trend
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from contextrot.analysis.tables import Run
 
 X = Literal["turn", "occupancy", "tokens", "since"]
@@ -27,9 +28,9 @@ X_NAMES: dict[str, str] = {
     "tokens": "tokens of the prompt",
     "since": "tokens since the rule was stated",
 }
+#: what is counted in tokens, and so in bins with round borders
+TOKENS = ("tokens", "since")
 PER = ("kind", "constraint")
-#: a curve over tokens has at most so many bins
-MOST_BINS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +59,9 @@ class SurvivalCurve:
     """Sessions still well after each turn (Kaplan-Meier); the curve starts at 1 before the first step.
 
     n: sessions in the estimate. median, low, high: turns, None when not reached or no bound is known; text: the same
-    in words. horizon: the last turn that could be checked. events: how many ended by each kind of event.
-    mixed_horizons: sessions of different length are pooled here.
+    in words. horizon: the last turn that could be checked. restricted_mean: turns without failure up to there, on
+    average. events: how many ended by each kind of event. mixed_horizons: sessions of different length are pooled here.
+    asked: turns at which probes were asked; without probes, at which standing rules were checked.
     """
 
     scenario: str | None
@@ -76,9 +78,11 @@ class SurvivalCurve:
     high: float | None
     text: str
     horizon: float | None
+    restricted_mean: float | None
     mixed_horizons: bool
     events: dict[str, int]
     censored: int
+    asked: list[float] = field(repr=False)
     steps: list[SurvivalStep] = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -91,8 +95,10 @@ class Curve:
     """Compliance along `x` (see `X_NAMES`): a rate at each point with a session-level 95 % interval.
 
     kind: `probe` or `passive`. check: the kind again, or what was checked (constraint, fact, or probe tied to neither).
-    n: decided checks. Points without a decided check are gaps, never interpolated. ceiling, floor: rates of the control
-    questions, None when none was decided. estimated: where the provider gave no usage, places on `x` are estimates.
+    n: decided checks; rate: share of them passed, all points together. Points without a decided check are gaps, never
+    interpolated. ceiling, floor: rates of the control questions, None when none was decided. estimated: where the
+    provider gave no usage, places on `x` are estimates. trend: slope over the turns, None over anything else and where
+    nobody has fitted it (both kinds of check of a group share one).
     """
 
     scenario: str | None
@@ -106,11 +112,13 @@ class Curve:
     windows: list[int]
     sessions: int
     n: int
+    rate: float | None
     ceiling: float | None
     ceiling_n: int
     floor: float | None
     floor_n: int
     estimated: bool
+    trend: Trend | None
     points: list[Point] = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -123,7 +131,7 @@ def survival_curves(run: Run) -> list[SurvivalCurve]:
 
     Groups in which nothing was checked and nothing broke off have none.
     """
-    return [_survival_curve(group) for group in _groups(run.summary) if group.length.n]
+    return survival_of(run.summary)
 
 
 def compliance_curves(run: Run, x: X = "turn", per: Per = "kind", *, width: int | None = None) -> list[Curve]:
@@ -135,15 +143,30 @@ def compliance_curves(run: Run, x: X = "turn", per: Per = "kind", *, width: int 
     """
     if x not in X_NAMES or per not in PER:
         raise ValueError(f"x is one of {', '.join(X_NAMES)} and per one of {', '.join(PER)}, not {x!r} and {per!r}.")
-    counted_here = per == "constraint" or x in ("tokens", "since")
-    curves = _counted(run, x, per, width) if counted_here else _summarised(run.summary, x)
-    return [curve for curve in curves if curve.n]
+    if per == "kind" and x in ("turn", "occupancy"):
+        return compliance_of(run.summary, x)
+    return [curve for curve in _counted(run, x, per, width) if curve.n]
+
+
+def survival_of(summary: Summary) -> list[SurvivalCurve]:
+    """`survival_curves` of a run that is summarised already."""
+    return [_survival_curve(group) for group in _groups(summary) if group.length.n]
+
+
+def compliance_of(summary: Summary, x: Literal["turn", "occupancy"] = "turn") -> list[Curve]:
+    """`compliance_curves` per kind against turn or occupancy, of a run that is summarised already."""
+    return [curve for curve in _summarised(summary, x) if curve.n]
 
 
 def bin_width(run: Run, x: X = "tokens") -> int | None:
-    """Tokens of a bin for `x` of a run: 1, 2 or 5 times a power of ten, at most `MOST_BINS` bins; None: no tokens."""
-    places = _placed(run, x)["place"].dropna()
-    return None if not len(places) else _round_width(float(places.max()))
+    """Tokens of a bin for `x` of a run: 1, 2 or 5 times a power of ten; None where no tokens are known.
+
+    There are no more bins than turns that were asked at, so that most of them have something in them.
+    """
+    if x not in TOKENS:
+        return None
+    rows = placed(run, x)
+    return None if rows["place"].isna().all() else round_width(rows)
 
 
 def _groups(summary: Summary) -> list[Group]:
@@ -168,9 +191,11 @@ def _survival_curve(group: Group) -> SurvivalCurve:
         high=length.high,
         text=length.text,
         horizon=length.horizon,
+        restricted_mean=length.restricted_mean,
         mixed_horizons=length.mixed_horizons,
         events=length.events,
         censored=length.censored,
+        asked=sorted({point.x for point in group.by_turn.get("probe") or group.by_turn.get("passive") or ()}),
         steps=_steps(group),
     )
 
@@ -207,106 +232,56 @@ def _steps(group: Group) -> list[SurvivalStep]:
     return steps
 
 
-def _summarised(summary: Summary, x: X) -> list[Curve]:
+def _summarised(summary: Summary, x: Literal["turn", "occupancy"]) -> list[Curve]:
     """Curves per kind against turn or occupancy: the summary has them."""
     found = []
     for group in _groups(summary):
-        points = group.by_turn if x == "turn" else group.by_occupancy
-        for kind, line in points.items():
+        lines = group.by_turn if x == "turn" else group.by_occupancy
+        alone = x == "turn" and len(lines) == 1 and group.shipping is not None
+        slope = group.shipping.trends["all"] if alone and group.shipping is not None else None
+        for kind, line in lines.items():
             controls = [c for c in summary.controls if _same(c, group) and c.kind == kind]
             estimated = x == "occupancy" and group.occupancy_estimated
-            found.append(_curve(group, kind, kind, x, controls, estimated, line))
+            found.append(_curve(group, kind, kind, x, controls, estimated, slope, line))
     return found
 
 
 def _counted(run: Run, x: X, per: Per, width: int | None) -> list[Curve]:
     """Curves counted from the verdicts, on bins that are the same for all of them."""
-    rows, by = _placed(run, x), ["kind"] if per == "kind" else ["kind", "on"]
-    if x in ("tokens", "since"):
+    rows, by = placed(run, x), ["kind"] if per == "kind" else ["kind", "on"]
+    if x in TOKENS:
         known = rows["place"].notna()
-        rows = rows.loc[known].assign(bin=_token_bins(rows.loc[known, "place"].tolist(), width))
+        rows = rows.loc[known].assign(bin=token_bins(rows.loc[known, "place"].tolist(), width or round_width(rows)))
     found = []
     for group in _groups(run.summary) if per == "kind" else run.summary.groups:
         mine = (rows["model"] == group.model) & (rows["strategy"] == group.strategy)
         if group.scenario is not None:
             mine &= rows["scenario"] == group.scenario
-        for key, part in rows.loc[mine].groupby(by, observed=True, sort=True):
+        parts = sorted(rows.loc[mine].groupby(by, observed=True, sort=True), key=lambda part: _rank(part[0]))
+        for key, part in parts:
             kind, check, ids = str(key[0]), str(key[-1]), set(part["id"])
             controls = [c for c in run.summary.controls if _same(c, group) and c.kind == kind and c.id in ids]
-            found.append(_curve(group, kind, check, x, controls, bool(part["estimate"].any()), _points(part, x)))
+            estimated, slope = bool(part["estimate"].any()), trend(part) if x == "turn" else None
+            found.append(_curve(group, kind, check, x, controls, estimated, slope, points(part, x)))
     return found
 
 
-def _placed(run: Run, x: X) -> pd.DataFrame:
-    """The verdicts that test sessions, with where on `x` each stands (`place`) and whether that is an estimate.
-
-    Tokens of the prompt are those of the call that was graded: the provider's usage, else what we counted before it.
-    """
-    import pandas as pd
-
+def _rank(key: Any) -> int:
+    """Probes before standing rules, as everywhere."""
     from contextrot.analysis.tables import SESSION_KINDS
 
-    asked = run.verdicts.loc[run.verdicts["kind"].isin(SESSION_KINDS)]
-    names = ["session", "scenario", "model", "strategy", "kind", "id", "outcome"]
-    rows = asked[names].astype(object).reset_index(drop=True)
-    subject = asked["subject"].astype(object).reset_index(drop=True)
-    rows["on"] = subject.where(subject.notna(), rows["id"])
-    rows["turn"] = asked["turn"].astype(int).to_numpy()
-    sent = run.turns[["session", "call", "prompt_tokens", "prompt_estimate", "occupancy_source"]].astype(
-        {"session": object}
-    )
-    asked_by = rows[["session"]].assign(call=asked["call"].to_numpy(dtype=float, na_value=float("nan")))
-    call = asked_by.merge(sent.astype({"call": float}), on=["session", "call"], how="left")
-    usage, counted = (pd.to_numeric(call[name]).astype(float) for name in ("prompt_tokens", "prompt_estimate"))
-    if x == "tokens":
-        return rows.assign(place=usage.where(usage.notna(), counted), estimate=usage.isna() & counted.notna())
-    if x == "occupancy":
-        place = asked["occupancy"].astype(float).to_numpy()
-        return rows.assign(place=place, estimate=(call["occupancy_source"] == "estimate").to_numpy())
-    column = asked["since_tokens" if x == "since" else "turn"]
-    # The distance to the statement is counted by us whatever the provider says.
-    return rows.assign(place=column.to_numpy(dtype=float, na_value=float("nan")), estimate=x == "since")
-
-
-def _points(rows: pd.DataFrame, x: X) -> list[Point]:
-    from contextrot.analysis.curves import bin_label, compliance, occupancy_bins
-
-    if x == "turn":
-        table = compliance(rows[["session", "outcome", "turn"]], "turn")
-        return [Point.of(row, float(row["turn"]), str(row["turn"])) for row in table.to_dict("records")]
-    if x == "occupancy":
-        rows = rows.assign(bin=occupancy_bins(rows["place"].tolist()))
-    table = compliance(rows[["session", "outcome", "bin"]], "bin")
-    label = bin_label if x == "occupancy" else _token_label
-    points = [Point.of(row, float(row["bin"].mid), label(row["bin"])) for row in table.to_dict("records")]
-    used = [place for place, point in enumerate(points) if point.n + point.undecided]
-    return points if x == "occupancy" or not used else points[used[0] : used[-1] + 1]
-
-
-def _token_bins(places: Sequence[float], width: int | None) -> pd.Categorical:
-    from contextrot.analysis.curves import occupancy_bins
-
-    most = max(places, default=0.0)
-    step = width or _round_width(most)
-    return occupancy_bins(places, [float(step * place) for place in range(int(-(-max(most, 1.0) // step)) + 1)])
-
-
-def _round_width(most: float) -> int:
-    """The smallest of 1, 2, 5, 10, 20, 50, … tokens of which at most `MOST_BINS` reach `most`."""
-    power = 1
-    while True:
-        for step in (power, 2 * power, 5 * power):
-            if step * MOST_BINS >= most:
-                return step
-        power *= 10
-
-
-def _token_label(interval: pd.Interval[float]) -> str:
-    return f"{interval.left:,.0f}–{interval.right:,.0f}"
+    return SESSION_KINDS.index(key[0])
 
 
 def _curve(
-    group: Group, kind: str, check: str, x: str, controls: Sequence[Control], estimated: bool, points: list[Point]
+    group: Group,
+    kind: str,
+    check: str,
+    x: str,
+    controls: Sequence[Control],
+    estimated: bool,
+    trend: Trend | None,
+    points: list[Point],
 ) -> Curve:
     ceiling, ceiling_n = _mean([(c.ceiling, c.ceiling_n) for c in controls])
     floor, floor_n = _mean([(c.floor, c.floor_n) for c in controls])
@@ -322,11 +297,13 @@ def _curve(
         windows=group.windows,
         sessions=group.sessions,
         n=sum(point.n for point in points),
+        rate=rate(sum(point.passes for point in points), sum(point.n for point in points)),
         ceiling=ceiling,
         ceiling_n=ceiling_n,
         floor=floor,
         floor_n=floor_n,
         estimated=estimated,
+        trend=trend,
         points=points,
     )
 

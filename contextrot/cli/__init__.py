@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Annotated, TextIO, cast
+from typing import Annotated
 
 import typer
 
@@ -20,6 +19,7 @@ from contextrot.cli import (
     listing,
     models,
     plan,
+    plot,
     report,
     rescore,
     schema,
@@ -29,7 +29,7 @@ from contextrot.cli import (
 )
 from contextrot.cli.exits import guarded
 from contextrot.cli.options import with_settings
-from contextrot.cli.output import Patient
+from contextrot.cli.output import prepare_streams
 
 app = typer.Typer(
     name="contextrot",
@@ -68,6 +68,7 @@ app.command("plan")(guarded(with_settings(plan.plan)))
 app.command("bench")(guarded(with_settings(bench.bench)))
 app.command("show")(guarded(show.show))
 app.command("report")(guarded(report.report))
+app.command("plot")(guarded(plot.plot))
 app.command("compare")(guarded(compare.compare))
 app.command("gate")(guarded(gate.gate))
 app.add_typer(baseline.app, name="baseline")
@@ -81,5 +82,5 @@ app.add_typer(models.app, name="models")
 
 def main() -> None:
     """Entry point of the `contextrot` command."""
-    sys.stdout = cast(TextIO, Patient(sys.stdout))
+    prepare_streams()
     app()

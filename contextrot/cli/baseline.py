@@ -20,6 +20,7 @@ def set_(
     out: Annotated[
         Path | None, typer.Option("--out", help="file to write [default: contextrot-baseline.json]", show_default=False)
     ] = None,
+    json: Annotated[bool, typer.Option("--json", help="print as JSON what was written")] = False,
 ) -> None:
     """Write the sessions of a finished run as the baseline."""
     from contextrot.analysis.baseline import BASELINE_FILE, write_baseline
@@ -27,6 +28,7 @@ def set_(
     from contextrot.analysis.evidence import evidence_of
     from contextrot.analysis.measures import without_result
     from contextrot.analysis.tables import load_run
+    from contextrot.cli.output import print_json
     from contextrot.errors import BaselineError
 
     evidence = evidence_of(load_run(run))
@@ -41,6 +43,10 @@ def set_(
             )
     path = out or Path(BASELINE_FILE)
     write_baseline(evidence, path)
+    if json:
+        held = {"sessions": len(evidence.sessions), "groups": len(evidence.groups())}
+        print_json({"file": str(path), "bytes": path.stat().st_size, **held, "simulated": evidence.simulated})
+        return
     typer.echo(f"wrote {path} ({path.stat().st_size:,} bytes): {_what(evidence)}; commit it")
 
 
@@ -50,7 +56,7 @@ def show(
 ) -> None:
     """Say what a baseline holds."""
     from contextrot.analysis.baseline import BASELINE_FILE, load_baseline
-    from contextrot.cli.output import print_json, print_table
+    from contextrot.cli.output import print_json
 
     evidence = load_baseline(path or Path(BASELINE_FILE))
     rows = _rows(evidence)
@@ -69,10 +75,34 @@ def show(
         from contextrot.report.words import SIMULATED
 
         typer.echo(SIMULATED)
-    columns = ["scenario", "model", "strategy", "sessions", "turns to first failure", "restricted mean", "seed"]
-    print_table("", columns, [["–" if row[name] is None else str(row[name]) for name in row] for row in rows])
+    _print(rows)
     made = ", ".join(f"{name} {number}" for name, number in evidence.versions.items())
     typer.echo(f"{_what(evidence)}; {made}" + (f", commit {evidence.git_commit}" if evidence.git_commit else ""))
+
+
+def _print(rows: list[dict[str, Any]]) -> None:
+    """The groups as a table; what is the same in every row is said once, above it."""
+    from contextrot.cli.output import print_table
+    from contextrot.report.terminal_blocks import without_level
+
+    heads = {
+        "scenario": "scenario", "model": "model", "strategy": "strategy", "sessions": "sessions",
+        "length": "turns to\nfirst failure (95 %)", "restricted_mean": "restricted\nmean, turns", "seed": "seed",
+    }  # fmt: skip
+    same = [name for name in ("model", "seed") if len({row[name] for row in rows}) == 1]
+    title = ", ".join(f"{name} {rows[0][name]}" for name in same)
+    shown = [name for name in heads if name not in same]
+    written = [
+        row | {"length": without_level(row["length"]), "restricted_mean": _figure(row["restricted_mean"])}
+        for row in rows
+    ]
+    cells = [[str(row[name]) for name in shown] for row in written]
+    right = [heads[name] for name in ("sessions", "length", "restricted_mean", "seed")]
+    print_table(title, [heads[name] for name in shown], cells, right=right)
+
+
+def _figure(turns: float | None) -> str:
+    return "–" if turns is None else f"{turns:.1f}"
 
 
 def _rows(evidence: Evidence) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from contextrot.config import CAPS, BenchConfig, Resolved, flag_of
 from contextrot.errors import ContextrotError
 
 #: settings that a resumed run takes anew: they change no session
-_OPEN = (*CAPS, "gates", "baseline")
+_OPEN = (*CAPS, "gates", "baseline", "missing_baseline", "accept_changed")
 
 if TYPE_CHECKING:
     from contextrot.bench.matrix import Matrix
@@ -30,7 +30,7 @@ def bench(
         Path | None, typer.Option("--resume", help="go on with the run in this folder, with its own settings")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="print the summary as JSON")] = False,
-    report: Annotated[bool, typer.Option("--report/--no-report", help="write tables, plots and report.md")] = True,
+    report: Annotated[bool, typer.Option("--report/--no-report", help="write tables, plots and the report")] = True,
 ) -> None:
     """Replay scenarios; say how long sessions last and why they fail.
 
@@ -42,9 +42,13 @@ def bench(
     if resume is not None:
         _refuse_settings(resolved)
     config = recorded_config(resume, resolved) if resume is not None else resolved.config
-    held = held_to(config.gates, config.baseline)  # before anything is spent
+    held = held_to(  # before anything is spent
+        config.gates, config.baseline, accept_changed=config.accept_changed, missing=config.missing_baseline
+    )
     with redirect_stdout(sys.stderr):  # what an agent prints is no part of what `--json` prints
         matrix = load_matrix(config)
+    for sentence in held.check_plan(matrix) if held is not None else ():
+        typer.echo(sentence, err=True)
     with new_run_directory(config) as directory:
         with redirect_stdout(sys.stderr):
             run_matrix(matrix, directory)
@@ -126,25 +130,25 @@ def _conclude(path: Path, *, as_json: bool, report: bool, held: Held | None = No
     write_tables(loaded)
     result, fault = None, None
     if held is not None:
-        from contextrot.report.gating import keep
-
         try:
             result = held.evaluate(loaded)
-            keep(loaded, result)
         except ContextrotError as error:  # what was measured is shown all the same
             fault = error
     if report:
         from contextrot.report.write import write_report
 
         written = write_report(loaded)  # before anything is printed: the reader of our output may go away
+        page = written[0]
+    step = next_step(summary, path)
     if as_json:
-        print_json(summary.to_dict() | ({} if result is None else {"gates": result.to_dict()}))
+        whereto = {"directory": str(path), "report": str(page) if report else None, "next": step[0] if step else None}
+        print_json(summary.to_dict() | whereto | {"gates": None if result is None else result.to_dict()})
     else:
         print_summary(summary, console())
     if report:
-        typer.echo(f"report: {next(p for p in written if p.suffix == '.md')}", err=as_json)
-    typer.echo(f"run:    {path}   (contextrot show {path})", err=as_json)
-    if step := next_step(summary, path):
+        typer.echo(f"report: {page}", err=as_json)
+    typer.echo(f"run:    {path}   (contextrot show {shlex.quote(str(path))})", err=as_json)
+    if step:
         typer.echo(f"next:   {step[1]}\n        {step[0]}", err=as_json)
     if not summary.measured:
         typer.echo(f"nothing was measured: {summary.why_nothing}", err=True)
@@ -153,7 +157,7 @@ def _conclude(path: Path, *, as_json: bool, report: bool, held: Held | None = No
     if result is not None:
         from contextrot.report.gates import print_gates
 
-        print_gates(result, console(stderr=as_json))
+        print_gates(result, console(stderr=as_json), told_simulated=not as_json)
         if result.exit_code:
             raise typer.Exit(result.exit_code)
     if not summary.measured:

@@ -26,7 +26,9 @@ def compare(
     reference: Annotated[
         str | None,
         typer.Option(
-            "--reference", help="inside one run: what the others are held against [default: full, or the first]"
+            "--reference",
+            help="inside one run: what the others are held against [default: full, else what was named first]",
+            show_default=False,
         ),
     ] = None,
     margin: Annotated[
@@ -36,12 +38,16 @@ def compare(
         float, typer.Option("--margin-points", min=0, max=100, help="smallest drop of compliance that matters, points")
     ] = 5.0,
     accept_changed: Annotated[
-        bool, typer.Option("--accept-changed", help="compare although a scenario file changed")
+        bool, typer.Option("--accept-changed", help="compare although a scenario changed in what it tests")
     ] = False,
     markdown: Annotated[bool, typer.Option("--markdown", "--md", help="print Markdown")] = False,
     json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
-    """Compare two runs, or the strategies of one. Exits 1 on a confirmed regression, 3 when nothing can be told."""
+    """Compare two runs, or the strategies of one.
+
+    Exits 1 on a confirmed regression between two runs and 3 when nothing can be told. The strategies (or models) of one
+    run are a choice, not a change: what is worse among them is said, with what to ship, and exits 0.
+    """
     from contextrot.analysis.baseline import load_baseline
     from contextrot.analysis.compare import compare as compared
     from contextrot.analysis.comparison import Limits

@@ -43,37 +43,57 @@ def doctor(resolved: Resolved, json: Annotated[bool, typer.Option("--json", help
     if json:
         print_json(report)
         return
+    _print(report)
+
+
+def _print(report: dict[str, Any]) -> None:
+    """What was set first and the defaults after it; what is not ready last, where the eye falls."""
+    rows = [[row["setting"], _written(row["value"]), row["source"]] for row in report["settings"]]
+    print_table("Settings", ["setting", "value", "from"], sorted(rows, key=lambda row: row[2] == "default"))
+    keys = ", ".join(report["keys"]) or "none"
+    typer.echo(f"\nKeys in the environment (values are never shown): {keys}")
+    versions = ", ".join(f"{name} {text}" for name, text in report["versions"].items())
+    typer.echo(f"Versions: {versions}\n")
+    rows = [
+        [
+            row["model"],
+            "unknown: set window" if row["window"] is None else f"{row['window']:,}",
+            *("unknown" if row["price"] is None else f"{row['price'][name]:g}" for name in ("prompt", "completion")),
+            row["state"],
+        ]
+        for row in report["models"]
+    ]
+    heads = ["model", "window,\ntokens", "USD per\nmillion in", "USD per\nmillion out", "state"]
     print_table(
-        "Settings", ["setting", "value", "from"],
-        [[row["setting"], str(row["value"]), row["source"]] for row in report["settings"]],
-    )  # fmt: skip
-    print_table(
-        "Keys",
-        ["variables that hold a key (values are never shown)"],
-        [[name] for name in report["keys"]] or [["none"]],
+        "", heads, [*rows, [report["embedder"]["model"], "–", "–", "–", report["embedder"]["state"]]], heads[1:4]
     )
-    print_table(
-        "Models", ["model", "window", "price (USD per million)", "state"],
-        [[row["model"], row["window"], row["price"], row["state"]] for row in report["models"]],
-    )  # fmt: skip
-    print_table("Embedder", ["model", "state"], [[report["embedder"]["model"], report["embedder"]["state"]]])
-    print_table("Versions", ["package", "version"], [[name, text] for name, text in report["versions"].items()])
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [getattr(entry, "id", entry) for entry in value]
-    return "–" if value is None else getattr(value, "id", value)
+    return getattr(value, "id", value)
 
 
-def _model(entry: ModelEntry) -> dict[str, str]:
-    """What is known of a model without asking it anything that costs money."""
+def _written(value: Any) -> str:
+    """A setting as it would stand in contextrot.yaml; a dash where it is not set."""
+    import yaml
+
+    if value is None or value == []:
+        return "–"
+    if isinstance(value, list | dict):
+        return yaml.safe_dump(value, default_flow_style=True, width=1000, sort_keys=False, allow_unicode=True).strip()
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _model(entry: ModelEntry) -> dict[str, Any]:
+    """What is known of a model without asking it anything that costs money; None where it is not known."""
     import asyncio
 
     from contextrot.errors import ContextrotError
     from contextrot.models import create_model, missing_key, prepare
 
-    row = {"model": entry.label or entry.id, "window": "unknown", "price": "unknown", "state": "ready"}
+    row: dict[str, Any] = {"model": entry.label or entry.id, "window": None, "price": None, "state": "ready"}
     try:
         model = create_model(entry.to_spec())
     except ContextrotError as error:
@@ -93,11 +113,9 @@ def _model(entry: ModelEntry) -> dict[str, str]:
         return missing_key(model.spec) or ("key set, not asked" if _needs_key(entry.id) else "ready")
 
     row["state"] = asyncio.run(look())
-    window, price = model.window, model.price
-    return row | {
-        "window": f"{window:,} tokens" if window else "unknown: set window",
-        "price": f"{price.prompt:g} in, {price.completion:g} out" if price else "unknown",
-    }
+    price = model.price
+    usd = {"prompt": price.prompt, "completion": price.completion} if price else None
+    return row | {"window": model.window or None, "price": usd}
 
 
 def _embedder(spec: ModelSpec) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +14,15 @@ if TYPE_CHECKING:
     from contextrot.analysis.evidence import Evidence
     from contextrot.analysis.gates import GateResult
     from contextrot.analysis.tables import Run
+    from contextrot.bench.matrix import Matrix
     from contextrot.gate_grammar import Gate
+
+
+class MissingBaseline(StrEnum):
+    """What a baseline means that is not there yet."""
+
+    FAIL = "fail"
+    PASS = "pass"
 
 
 @dataclass(frozen=True)
@@ -22,18 +31,49 @@ class Held:
 
     gates: list[Gate]
     baseline: Evidence | None
+    accept_changed: bool = False
+    #: where a baseline will be that is not there yet, and need not be
+    missing: str | None = None
 
-    def evaluate(self, run: Run, *, accept_changed: bool = False) -> GateResult:
-        """The verdicts on a run."""
-        from contextrot.analysis.gates import evaluate
+    def check_plan(self, matrix: Matrix) -> list[str]:
+        """What of the gates is known before the first call: raises, or says which can have no verdict."""
+        from contextrot.analysis.gate_plan import check_plan, planned_evidence
 
-        return evaluate(run, self.gates, self.baseline, accept_changed=accept_changed)
+        return check_plan(self.gates, planned_evidence(matrix), self.baseline, accept_changed=self.accept_changed)
+
+    def evaluate(self, run: Run) -> GateResult:
+        """The verdicts on a run, kept in its folder. What stands in the way of all of them is kept there as well.
+
+        Raises as `gates.evaluate` does.
+        """
+        from contextrot.analysis.evidence import evidence_of
+        from contextrot.analysis.gates import evaluate, refused
+        from contextrot.cli.exits import code_for
+        from contextrot.errors import BaselineError, NothingMatchedError
+        from contextrot.report.gating import keep
+
+        try:
+            result = evaluate(run, self.gates, self.baseline, accept_changed=self.accept_changed, missing=self.missing)
+        except (BaselineError, NothingMatchedError) as error:
+            source = self.baseline.source if self.baseline is not None else None
+            texts = [gate.text for gate in self.gates]
+            keep(run, refused(evidence_of(run), texts, source, str(error), int(code_for(error))))
+            raise
+        keep(run, result)
+        return result
 
 
-def held_to(gates: Sequence[str | Mapping[str, Any]], baseline: str | None) -> Held | None:
+def held_to(
+    gates: Sequence[str | Mapping[str, Any]],
+    baseline: str | None,
+    *,
+    accept_changed: bool = False,
+    missing: str = "fail",
+) -> Held | None:
     """Gates and baseline of a configuration, ready; None when it has neither.
 
-    Raises `ConfigError` for a gate that cannot be read, `BaselineError` where one needs a baseline that is not there.
+    missing: ``fail`` or ``pass``, what a baseline means that is not there yet. Raises `ConfigError` for a gate that
+    cannot be read, `BaselineError` where one needs a baseline that is not there.
     """
     if not gates and baseline is None:
         return None
@@ -45,7 +85,11 @@ def held_to(gates: Sequence[str | Mapping[str, Any]], baseline: str | None) -> H
     drops = [gate for gate in parsed if gate.needs_baseline]
     if drops and baseline is None:
         raise BaselineError(f"gate {drops[0].text!r} needs a baseline: give one with --baseline")
-    return Held(parsed, load_baseline(baseline) if drops and baseline is not None else None)
+    if not drops or baseline is None:
+        return Held(parsed, None, accept_changed)
+    if missing == "pass" and not Path(baseline).exists():
+        return Held(parsed, None, accept_changed, missing=baseline)
+    return Held(parsed, load_baseline(baseline), accept_changed)
 
 
 def gate(
@@ -62,8 +106,22 @@ def gate(
         str | None, typer.Option("--baseline", help="baseline file or run directory", show_default=False)
     ] = None,
     accept_changed: Annotated[
-        bool, typer.Option("--accept-changed", help="hold against the baseline although a scenario file changed")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--accept-changed/--no-accept-changed",
+            help="hold against the baseline although a scenario changed in what it tests",
+            show_default=False,
+        ),
+    ] = None,
+    missing_baseline: Annotated[
+        MissingBaseline | None,
+        typer.Option(
+            "--missing-baseline",
+            help="a baseline that is not there yet: fail, or pass and do not hold the run to gates that need it "
+            "[default: fail]",
+            show_default=False,
+        ),
+    ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", "--md", help="print Markdown")] = False,
     json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
@@ -72,14 +130,18 @@ def gate(
     from contextrot.cli.output import console, print_json
     from contextrot.errors import ConfigError
     from contextrot.report.gates import gates_markdown, print_gates
-    from contextrot.report.gating import keep
 
     loaded = load_run(run)
-    held = held_to(*_settled(loaded, gates, baseline))
+    chosen, against, settings = _settled(loaded, gates, baseline)
+    held = held_to(
+        chosen,
+        against,
+        accept_changed=bool(settings.get("accept_changed")) if accept_changed is None else accept_changed,
+        missing=str(missing_baseline or settings.get("missing_baseline") or "fail"),
+    )
     if held is None:
         raise ConfigError("no gate is given: write one with --gate, or some under gates: in contextrot.yaml")
-    result = held.evaluate(loaded, accept_changed=accept_changed)
-    keep(loaded, result)
+    result = held.evaluate(loaded)
     if json:
         print_json(result.to_dict())
     elif markdown:
@@ -90,8 +152,13 @@ def gate(
         raise typer.Exit(result.exit_code)
 
 
-def _settled(run: Run, gates: Sequence[str] | None, baseline: str | None) -> tuple[list[Any], str | None]:
-    """Flags, else contextrot.yaml of this folder (or CONTEXTROT_CONFIG), else what the run was started with."""
+def _settled(
+    run: Run, gates: Sequence[str] | None, baseline: str | None
+) -> tuple[list[Any], str | None, dict[str, Any]]:
+    """Flags, else contextrot.yaml of this folder (or CONTEXTROT_CONFIG), else what the run was started with.
+
+    With the settings of the file over those of the run.
+    """
     import os
 
     from contextrot.config import CONFIG_FILE, read_config_file
@@ -104,4 +171,4 @@ def _settled(run: Run, gates: Sequence[str] | None, baseline: str | None) -> tup
     if baseline is None and (gates is None or any(":" in text for text in gates)):
         against = file.get("baseline") or recorded.get("baseline")
         baseline = None if against is None else str(against)
-    return chosen, baseline
+    return chosen, baseline, {**recorded, **file}

@@ -63,35 +63,47 @@ async def _measured(model: Model, labels: list[Labelled], votes: int, concurrenc
 
 
 def _show(measured: Agreement) -> None:
+    from rich.text import Text
+
+    from contextrot.report.words import clean
+
     simulated = " (SIMULATED)" if measured.judge.startswith("sim/") else ""
-    kappa = "not defined: labels or verdicts are all the same"
+    kappa = ["–", "–", "not defined: labels or verdicts are all the same"]
     if measured.kappa is not None:
-        kappa = f"{measured.kappa:.2f}  [{measured.kappa_low:.2f}, {measured.kappa_high:.2f}]"
+        kappa = [f"{measured.kappa:.2f}", "–", f"{measured.kappa_low:.2f} to {measured.kappa_high:.2f}"]
     rows = [
-        ["agreement with the labels", _written(measured.agreement)],
-        ["Cohen's kappa", kappa],
-        ["false passes (of the replies labelled fail)", _written(measured.false_pass)],
-        ["false fails (of the replies labelled pass)", _written(measured.false_fail)],
-        ["undecided (of all replies)", _written(measured.undecided)],
-        ["votes that agree with most on their reply", _written(measured.consistency)],
+        ["agreement with the labels", *_written(measured.agreement)],
+        ["Cohen's kappa", *kappa],
+        ["false passes, of replies labelled fail", *_written(measured.false_pass)],
+        ["false fails, of replies labelled pass", *_written(measured.false_fail)],
+        ["undecided, of all replies", *_written(measured.undecided)],
+        ["votes as most on their reply", *_written(measured.consistency)],
     ]
     count = len(measured.opinions)
     print_table(
-        f"{measured.judge}{simulated}: {count} labelled replies, {measured.votes} votes each", ["", "95 %"], rows
+        f"{measured.judge}{simulated}: {count} labelled replies, {measured.votes} votes each",
+        ["measured", "value", "of", "95 %"],
+        rows,
+        right=["value", "of"],
     )
     wrong = [
         opinion
         for opinion in measured.opinions
         if opinion.verdict.outcome.decided and (opinion.verdict.outcome.value == "pass") != opinion.labelled.passes
     ]
+    out = console()
+    out.print()
     for opinion in wrong[:5]:
         label = "pass" if opinion.labelled.passes else "fail"
-        console().print(f"line {opinion.labelled.line}: labelled {label}; {opinion.verdict.reason}", highlight=False)
+        out.print(Text(clean(f"line {opinion.labelled.line}: labelled {label}; {opinion.verdict.reason}")))
+    if len(wrong) > 5:
+        out.print(f"and {len(wrong) - 5} more; --json has all")
 
 
-def _written(share: Share) -> str:
+def _written(share: Share) -> list[str]:
+    """A share, what it is of, and its interval."""
     from contextrot.report.words import percent
 
     if share.share is None:
-        return "none"
-    return f"{percent(share.share)} ({share.hits} of {share.of})  [{percent(share.low)}, {percent(share.high)}]"
+        return ["–", f"0 of {share.of}", "–"]
+    return [percent(share.share), f"{share.hits} of {share.of}", f"{percent(share.low)} to {percent(share.high)}"]

@@ -10,6 +10,9 @@ import typer
 
 from contextrot.cli.output import console, print_json, print_table
 
+#: from this many columns on an example has a column of its own
+WIDE = 140
+
 
 class What(StrEnum):
     """What can be listed."""
@@ -32,7 +35,11 @@ def list_(
     elif what is What.SCENARIOS:
         print_table("", ["suite", "id", "title"], [[r["suite"], r["id"], r["title"]] for r in rows])
     elif what is What.MODELS:
-        print_table("", ["name", "is", "for example"], [[r["name"], r["summary"], r["example"]] for r in rows])
+        if console().width >= WIDE:
+            print_table("", ["name", "is", "for example"], [[r["name"], r["summary"], r["example"]] for r in rows])
+        else:
+            shown = [[r["name"], r["summary"]] + ([] if r["example"] == r["name"] else [r["example"]]) for r in rows]
+            print_table("", ["name", "is, and for example"], [[r[0], "\n".join(r[1:])] for r in shown])
     elif params:
         _with_parameters(rows)
     else:
@@ -59,11 +66,10 @@ def _rows(what: What) -> list[dict[str, Any]]:
 
 
 def _with_parameters(rows: list[dict[str, Any]]) -> None:
-    out = console()
     for row in rows:
-        out.print(f"{row['name']}: {row['summary']}")
         table = [
             [p["name"], str(p["type"]), "required" if p.get("required") else str(p["default"]), p["description"]]
             for p in row["parameters"]
         ]
-        print_table("", ["parameter", "type", "default", "meaning"], table)
+        title = f"{row['name']}: {row['summary']}"
+        print_table(title, ["parameter", "type", "default", "meaning"] if table else [], table)

@@ -25,17 +25,22 @@ def list_(json: Annotated[bool, typer.Option("--json", help="print JSON")] = Fal
     if json:
         print_json(rows)
         return
-    table = [[r["name"], f"{r['size_mb']} MB", r["licence"], r["path"] or "not here yet"] for r in rows]
-    print_table("", ["model", "size", "licence", "on this machine"], [[str(cell) for cell in row] for row in table])
+    table = [[f"{r['name']}", f"{r['size_mb']:,}", f"{r['licence']}", f"{r['path'] or 'not here yet'}"] for r in rows]
+    print_table("", ["model", "size, MB", "licence", "on this machine"], table, right=["size, MB"])
 
 
 @app.command("pull")
 @guarded
 def pull(
     name: Annotated[str, typer.Argument(help="a name of `contextrot models list`")] = "smollm2-135m",
+    json: Annotated[bool, typer.Option("--json", help="print as JSON where they are")] = False,
 ) -> None:
     """Fetch a model's weights into the user cache and check them."""
     from contextrot.models import weights
 
-    path = weights.ensure(name.removeprefix("local/"), progress=lambda text: typer.echo(text, err=True))
-    typer.echo(str(path))
+    bare = name.removeprefix("local/")
+    path = weights.ensure(bare, progress=lambda text: typer.echo(text, err=True))
+    if json:
+        print_json({"name": f"local/{bare}", "path": str(path), "bytes": path.stat().st_size})
+    else:
+        typer.echo(str(path))

@@ -73,7 +73,7 @@ def with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
             flag = flag_of(name)
             option = Annotated[list[str] | None, typer.Option(flag, help=text + " (repeatable)", show_default=False)]
         elif _python_type(field) is bool:
-            flag = f"--{name}/--no-{name}"
+            flag = "--{0}/--no-{0}".format(name.replace("_", "-"))
             option = Annotated[bool | None, typer.Option(flag, help=text, show_default=False)]
         else:
             kind = _python_type(field)

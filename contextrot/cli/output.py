@@ -2,12 +2,59 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
+import re
+import shutil
 import sys
-from typing import TYPE_CHECKING, Any, TextIO
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, TextIO, cast
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+#: columns of a pipe: more than any row needs
+UNBROKEN = 10_000
+#: what a terminal or file that holds ASCII alone is given instead
+_PLAIN = {
+    "–": "-", "−": "-", "—": "-", "─": "-", "…": "...", "≥": ">=", "≤": "<=", "→": "->", "×": "x", "·": "|", "÷": "/",
+    "✓": "+", "✗": "x", "█": "#", "░": ".", "\u00a0": " ", "“": '"', "”": '"', "’": "'",
+}  # fmt: skip
+
+
+def say_it_plainly(error: UnicodeError) -> tuple[str, int]:
+    """How a codec writes what its encoding lacks: our signs by the nearest ASCII, others by an escape."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    plain = "".join(_PLAIN.get(sign) or sign.encode("ascii", "backslashreplace").decode() for sign in lacking)
+    return plain, error.end
+
+
+def prepare_streams() -> None:
+    """Before anything is printed: no encoding of a terminal may end a command, nor a reader that has left."""
+    codecs.register_error("contextrot", say_it_plainly)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="contextrot")
+    sys.stdout = cast(TextIO, Patient(sys.stdout))
+
+
+class Trimmed:
+    """A stream that lines reach without the spaces a table fills them up with."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write, less the spaces before each line's end."""
+        self._stream.write(re.sub(r"[ \u00a0]+(?=\n)", "", text))
+        return len(text)
 
 
 class Patient:
@@ -54,23 +101,38 @@ def print_json(value: Any) -> None:
 def console(*, stderr: bool = False) -> Console:
     """The console every screen is printed on. It never reads markup or emoji codes out of what a model said.
 
-    Under NO_COLOR there are no escape codes at all, bold and dim included.
+    Under NO_COLOR there are no escape codes at all, bold and underline included. In a pipe nothing is wrapped unless
+    COLUMNS says how wide it is: a reader that is a program wants a row on a line, and no spaces after it.
     """
-    from rich.console import Console
+    from rich.console import Console, ConsoleDimensions
 
+    stream = sys.stderr if stderr else sys.stdout
     plain = bool(os.environ.get("NO_COLOR"))
-    return Console(stderr=stderr, markup=False, emoji=False, highlight=False, color_system=None if plain else "auto")
+    colours: Literal["auto"] | None = None if plain else "auto"
+    made = Console(stderr=stderr, markup=False, emoji=False, highlight=False, color_system=colours)
+    if made.is_terminal:
+        if made.is_dumb_terminal:  # rich takes one for 80 columns wide
+            made.size = ConsoleDimensions(*shutil.get_terminal_size())
+        return made
+    width = None if os.environ.get("COLUMNS", "").isdecimal() else UNBROKEN
+    return Console(
+        file=cast(TextIO, Trimmed(stream)), width=width, markup=False, emoji=False, highlight=False, color_system=None
+    )
 
 
-def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
-    """A plain table that folds long cells instead of cutting them."""
-    from rich import box
-    from rich.table import Table
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = ()) -> None:
+    """A plain table that folds long cells instead of cutting them. `right`: the columns that hold figures."""
     from rich.text import Text
 
-    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    from contextrot.report.layout import new_table
+
+    out = console()
+    table = new_table(narrow=out.width < 100)
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(column, overflow="fold", justify="right" if column in right else "left")
     for row in rows:
         table.add_row(*map(Text, row))
-    console().print(table)
+    if title:
+        out.print(Text(f"\n{title}", style="bold"))
+    if columns:
+        out.print(table)

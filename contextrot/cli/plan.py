@@ -13,6 +13,8 @@ import typer
 from contextrot.config import Resolved, flag_of
 
 if TYPE_CHECKING:
+    from contextrot.analysis.evidence import Evidence
+    from contextrot.analysis.planned_gates import Need
     from contextrot.analysis.planning import Planned
     from contextrot.bench.estimate import Cost, Estimate, Row
     from contextrot.bench.matrix import Matrix
@@ -33,8 +35,8 @@ def plan(
         str | None,
         typer.Option(
             "--detect",
-            help="also say how many sessions show a drop of the session length by this share, such as 10%, with power "
-            "80 %, and what they would take",
+            help="also say how many sessions make a gate on the session length ('rmst: -10%' unless others are given) "
+            "catch a true drop by this share, such as 20%, 80 times of 100, and what they would take",
             show_default=False,
         ),
     ] = None,
@@ -49,14 +51,16 @@ def plan(
     ] = None,
     run: Annotated[
         Path | None,
-        typer.Option("--from", help="for --detect: a run directory that shows today's session lengths"),
+        typer.Option(
+            "--from", help="for --detect: a run directory or baseline file that shows today's session lengths"
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Say what a bench would take: calls, tokens and cost for each model and strategy. Nothing is sent."""
     from contextrot.bench.estimate import estimate
     from contextrot.bench.matrix import load_matrix
-    from contextrot.cli.output import print_json
+    from contextrot.cli.output import console, print_json
     from contextrot.errors import ConfigError
 
     if detect is None and (median is not None or run is not None):
@@ -67,15 +71,14 @@ def plan(
     with redirect_stdout(sys.stderr):  # what an agent prints is no part of what `--json` prints
         matrix = load_matrix(config.model_copy(update={"max_cost": None}))
         found = asyncio.run(estimate(matrix, reply_tokens=reply_tokens, cost_cap=config.max_cost))
-    needed = [] if drop is None else _needed(matrix, drop, median, run)
+    needed, notes = ([], []) if drop is None else _needed(matrix, drop, median, run)
     if json:
-        print_json(
-            found.to_dict() | ({"detect": [_detect_row(one, found, matrix) for one in needed]} if needed else {})
-        )
+        rows = {"detect": [_detect_row(need, found) for need in needed], "detect_notes": notes} if needed else {}
+        print_json(found.to_dict() | rows)
         return
     _print(found)
-    for who, one in needed:
-        typer.echo(_detect_text(who, one, found, matrix))
+    for sentence in (*(_detect_text(need, found) for need in needed), *(f"note: {note}." for note in notes)):
+        console().print(f"\n{sentence}", markup=False, highlight=False)
 
 
 def read_share(text: str) -> float:
@@ -88,7 +91,7 @@ def read_share(text: str) -> float:
     except ValueError:
         share = -1.0
     if not 0 < share < 1:
-        hint = f"; did you mean {bare}%?" if 1 <= share < 100 else ""
+        hint = f"; did you mean {bare}%?" if not bare.endswith("%") and 1 <= share < 100 else ""
         raise ConfigError(f"--detect takes a share such as 10% or 0.1, not {text!r}{hint}")
     return share
 
@@ -99,6 +102,7 @@ _HEADS = {"turn": "turns", "probe": "probes", "control": "controls", "auxiliary"
 
 def _print(found: Estimate) -> None:
     from contextrot.bench.estimate import PURPOSES
+    from contextrot.cli.output import console
 
     models = list(dict.fromkeys(row.model for row in found.rows))
     total = found.total
@@ -110,8 +114,10 @@ def _print(found: Estimate) -> None:
         _print_model(model, rows, shown)
     if len(models) > 1:
         _print_model("all models", [total], shown)
+    out = console()
+    out.print()
     for sentence in sentences(found):
-        typer.echo(sentence)
+        out.print(sentence)
 
 
 def _print_model(title: str, rows: list[Row], shown: list[str]) -> None:
@@ -125,6 +131,7 @@ def _print_model(title: str, rows: list[Row], shown: list[str]) -> None:
             + [f"{row.calls.get(name, 0):,.0f}" for name in shown]
             for row in rows
         ],
+        right=["sessions", "calls", *(_HEADS.get(name, name) for name in shown)],
     )
     print_table(
         f"{title}: tokens, and USD without and with prompt caching",
@@ -133,6 +140,7 @@ def _print_model(title: str, rows: list[Row], shown: list[str]) -> None:
             [row.strategy, *_tokens(row), *(money(row.cost(caching=caching)) for caching in (False, True))]
             for row in rows
         ],
+        right=["prompt", "cached", "replies", "cost", "cached cost"],
     )
 
 
@@ -145,10 +153,23 @@ def _tokens(row: Row) -> list[str]:
 
 def money(cost: Cost) -> str:
     """A cost as it is shown: what is not known is said, never counted as nothing."""
-    known = f"${cost.known:,.2f}" if cost.known >= 1 or not cost.known else f"${cost.known:,.4f}"
+    known = _usd(cost.known)
     if not cost.unknown:
         return known
     return f"unknown + {known}" if cost.known else "unknown"
+
+
+def _usd(amount: float) -> str:
+    if 0 < amount < 0.00005:
+        return "under $0.0001"
+    return f"${amount:,.2f}" if amount >= 1 or not amount else f"${amount:,.4f}"
+
+
+def _amount(cap: str, value: float, *, given: bool = False) -> str:
+    """So much of what a cap caps; `given` as the user wrote it."""
+    if cap != "max_cost":
+        return f"{value:,.0f}"
+    return f"${value:,.10f}".rstrip("0").rstrip(".") if given else _usd(value)
 
 
 def sentences(found: Estimate) -> list[str]:
@@ -179,72 +200,111 @@ def sentences(found: Estimate) -> list[str]:
     if early:
         ends = ", ".join(f"{n:,} by {name}" for name, n in early.items())
         said.append(f"Of {total.sessions:,} sessions some would end before their last turn: {ends}.")
+    said += _silent(found)
     for name, needs in found.over().items():
         said.append(
-            f"{flag_of(name)} {found.caps[name]:,g} would end the run early: it would take about {needs:,.6g} without "
-            "caching."
+            f"{flag_of(name)} {_amount(name, found.caps[name], given=True)} would end the run early: it would take "
+            f"about {_amount(name, needs)}{' without caching' if name == 'max_cost' else ''}."
         )
     return said + [f"note: {note}" for note in found.notes]
 
 
-def _needed(matrix: Matrix, drop: float, median: float | None, run: Path | None) -> list[tuple[str, Planned]]:
-    """Sessions needed, for each model × strategy of a run that is named, else on an assumption."""
-    from contextrot.analysis.planning import sessions_to_detect
+def _silent(found: Estimate) -> list[str]:
+    """Which strategies never do anything at this length, so that nothing can be learnt of them."""
+    said = []
+    for model in dict.fromkeys(row.model for row in found.silent):
+        rows = [row for row in found.silent if row.model == model]
+        low, high = found.turns
+        names, one = ", ".join(row.strategy for row in rows), len(rows) == 1
+        turns = f"{low}" if low == high else f"{low} to {high}"
+        fullest = max(row.fullest for row in rows)
+        full = f", whose prompts take {100 * fullest:.2g} % of the window at most" if fullest else ""
+        said.append(
+            f"{names} on {model} {'sends' if one else 'send'} what full sends: {'it leaves' if one else 'they leave'} "
+            f"nothing out in sessions of {turns} turns{full}. Longer sessions (--turns), a smaller --window, or an "
+            "earlier trigger would show what it does."
+        )
+    return said
+
+
+def _needed(matrix: Matrix, drop: float, median: float | None, run: Path | None) -> tuple[list[Need], list[str]]:
+    """What each gate on the session length needs, with notes."""
+    from contextrot.analysis.gate_plan import planned_evidence
+    from contextrot.analysis.planned_gates import gates_to_plan, needs
     from contextrot.errors import ConfigError
+    from contextrot.gate_grammar import parse_gates
 
-    turns = float(min(matrix.config.turns or scenario.session.turns for scenario in matrix.scenarios))
-    try:
-        if run is None:
-            return [("", sessions_to_detect(drop, turns=turns, median=median or max(1.0, turns / 2)))]
-        from contextrot.analysis.tables import load_run
-
-        frame = load_run(run).sessions
-        frame = frame[~frame["control"].fillna(False).astype(bool) & frame["duration"].notna()]
-        found = []
-        for names, part in frame.groupby(["model", "strategy"], observed=True):
-            who = " × ".join(map(str, names))
-            lengths = part["duration"].astype(float).tolist()
-            events = [int(str(event) == "fail") for event in part["event"]]
-            found.append((who, sessions_to_detect(drop, turns=turns, durations=lengths, events=events)))
-    except ValueError as error:
-        raise ConfigError(f"--detect: {error}") from error
+    gates, note = gates_to_plan(parse_gates(matrix.config.gates))
+    found = needs(
+        drop, gates, planned_evidence(matrix), run=None if run is None else _lengths_of(run), median=median,
+        tools={scenario.id for scenario in matrix.scenarios if scenario.tools},
+    )  # fmt: skip
     if not found:
-        raise ConfigError(f"--from {run}: that run holds no session with a length")
-    return found
+        asked = ", ".join(repr(gate.text) for gate in gates if gate.metric == "rmst")
+        raise ConfigError(f"--detect: nothing that is planned is in the scope of {asked}")
+    return found, [note] if note else []
 
 
-def _repeats(one: Planned, matrix: Matrix) -> int:
+def _lengths_of(run: Path) -> Evidence:
+    """The sessions of a run directory or of a baseline file. Raises `StoreError` or `BaselineError`."""
+    from contextrot.analysis.baseline import load_baseline
+    from contextrot.analysis.evidence import evidence_of
+    from contextrot.analysis.tables import load_run
+
+    return load_baseline(run) if run.is_file() else evidence_of(load_run(run))
+
+
+def _repeats(need: Need, planned: Planned) -> int | None:
     """Repeats that give so many sessions over all scenarios."""
-    return -(-one.pairs // len(matrix.scenarios))
+    return None if planned.pairs is None else -(-planned.pairs // len(need.scenarios))
 
 
-def _detect_row(named: tuple[str, Planned], found: Estimate, matrix: Matrix) -> dict[str, Any]:
-    who, one = named
-    repeats = _repeats(one, matrix)
-    scaled = found.scaled(repeats)
+def _detect_row(need: Need, found: Estimate) -> dict[str, Any]:
+    row: dict[str, Any] = {"of": need.who or None, "gate": need.gate.text, "why": need.why or None}
+    if need.planned is None:
+        return row
+    row |= _planned_row(need, need.planned, found)
+    if need.instead is not None:
+        gate, planned = need.instead
+        row["instead"] = {"gate": gate.text} | _planned_row(need, planned, found)
+    return row
+
+
+def _planned_row(need: Need, one: Planned, found: Estimate) -> dict[str, Any]:
+    repeats = _repeats(need, one)
     return {
-        "of": who or None,
         "drop": one.drop,
+        "limit": one.limit,
         "sessions_a_side": one.pairs,
         "repeats": repeats,
         "power": one.power,
         "alpha": one.alpha,
+        "tests": one.tests,
         "turns": one.turns,
         "restricted_mean": one.restricted_mean,
         "lengths_are": one.known,
-        "one_side": scaled.total.to_dict(),
+        "one_side": None if repeats is None else found.scaled(repeats).total.to_dict(),
     }
 
 
-def _detect_text(who: str, one: Planned, found: Estimate, matrix: Matrix) -> str:
-    repeats = _repeats(one, matrix)
+def _detect_text(need: Need, found: Estimate) -> str:
+    who = f"{need.who}: " if need.who else ""
+    if need.planned is None:
+        return f"{who}{need.why}"
+    one, said = need.planned, who + need.planned.sentence(need.gate.text)
+    if not need.who:
+        said += " (session lengths are assumed; --median, or --from a run or a baseline file for those of today)"
+    if need.instead is not None:
+        gate, one = need.instead
+        said += f". A gate {gate.text!r} would fail {one.how_often}"
+    said = said if need.who else said[0].upper() + said[1:]
+    repeats = _repeats(need, one)
+    if repeats is None:
+        return f"{said}."
     total = found.scaled(repeats).total
     tokens = "unknown" if total.tokens is None else f"{total.tokens:,}"
-    what = f"{who}: " if who else ""
-    basis = "" if who else " (session lengths are assumed; --median, or --from RUN for those of a run)"
     return (
-        f"\n{what}{one.sentence}{basis}.\n"
-        f"That is --repeats {repeats}: one side takes {total.amount.calls:,.0f} calls and {tokens} tokens, "
+        f"{said}. That is --repeats {repeats}: one side takes {total.amount.calls:,.0f} calls and {tokens} tokens, "
         f"{money(total.cost(caching=False))} (with caching {money(total.cost(caching=True))}). The other side, the run "
         "to compare with, takes as much again unless it is recorded already."
     )

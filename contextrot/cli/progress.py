@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections import Counter
@@ -23,6 +24,12 @@ def _short(number: int) -> str:
         if number >= size:
             return f"{number / (1000 if unit == 'k' else size):.1f}{unit}"
     return f"{number:,}"
+
+
+def _clock(seconds: float) -> str:
+    """Minutes and seconds, hours where there are any: ``0:07``, ``1:02:03``."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}" if minutes >= 60 else f"{minutes}:{rest:02d}"
 
 
 class Counters:
@@ -59,13 +66,11 @@ class Counters:
         self.waiting_for = f"{model}: {reason}"
 
     def eta(self) -> str:
-        """Time left at the pace so far, or a dash before the first session has ended."""
-        done = self.finished - self.already
-        if done <= 0:
-            return "–"
-        seconds = (time.monotonic() - self.started) / done * (self.sessions - self.finished)
-        minutes, rest = divmod(round(seconds), 60)
-        return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}" if minutes >= 60 else f"{minutes}:{rest:02d}"
+        """Time left at the pace so far, nothing before the first session has ended; once all have, the time it took."""
+        done, passed = self.finished - self.already, time.monotonic() - self.started
+        if self.finished >= self.sessions:
+            return f"in {_clock(passed)}"
+        return f"{_clock(passed / done * (self.sessions - self.finished))} left" if done > 0 else ""
 
     def line(self) -> str:
         """The state in one line."""
@@ -73,8 +78,8 @@ class Counters:
             f"{self.finished}/{self.sessions} sessions",
             f"{_short(self.calls)} calls",
             f"{_short(self.tokens)} tokens",
-            f"{self.eta()} left",
         ]
+        parts += [self.eta()] if self.eta() else []
         if self.replayed:
             parts.insert(2, f"{_short(self.replayed)} from the record")
         if self.ended["error"]:
@@ -129,6 +134,7 @@ class LiveProgress(Counters):
         from rich.text import Text
 
         from contextrot.cli.output import console
+        from contextrot.report.palette import GOOD, QUIET, SENT
 
         counters = self
 
@@ -137,11 +143,11 @@ class LiveProgress(Counters):
 
             def render(self, task: Task) -> Text:
                 """One line of text."""
-                return Text(counters.line())
+                return Text(counters.line(), no_wrap=True, overflow="ellipsis")
 
-        self._bar = Progress(
-            SpinnerColumn(), BarColumn(bar_width=24), State(), console=console(stderr=True), refresh_per_second=4
-        )
+        out = console(stderr=True)
+        bar = BarColumn(bar_width=min(24, out.width // 8), style=QUIET, complete_style=SENT, finished_style=GOOD)
+        self._bar = Progress(SpinnerColumn(style=SENT), bar, State(), console=out, refresh_per_second=4)
         self._task = self._bar.add_task("sessions", total=None)
         self._bar.start()
         return self
@@ -164,5 +170,6 @@ class LiveProgress(Counters):
 
 
 def for_terminal(quiet: bool = False) -> PlainProgress | LiveProgress:
-    """The display that suits where stderr goes."""
-    return LiveProgress() if sys.stderr.isatty() and not quiet else PlainProgress()
+    """The display that suits where stderr goes: a bar needs a terminal that can move its cursor."""
+    able = sys.stderr.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
+    return LiveProgress() if able and not quiet else PlainProgress()

@@ -1,4 +1,4 @@
-"""`contextrot report RUN`: tables, plots, Markdown, JUnit and what CI shows, from a run directory; nothing is asked."""
+"""`contextrot report RUN`: the page, tables, plots, Markdown, JUnit and what CI shows; nothing is asked."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import typer
 class Format(StrEnum):
     """What can be written. `github` is the step summary, with annotations on stdout; the others are files."""
 
+    HTML = "html"
     MD = "md"
     SVG = "svg"
     PNG = "png"
@@ -26,14 +27,22 @@ def report(
         list[Format] | None,
         typer.Option(
             "--format",
-            help="what to write (repeatable) [default: md, svg, png, junit]; github: the step summary, to "
+            help="what to write (repeatable) [default: html, md, svg, png, junit]; github: the step summary, to "
             "$GITHUB_STEP_SUMMARY where that is set, and annotations on stdout",
+            show_default=False,
+        ),
+    ] = None,
+    sessions: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--session",
+            help="a session, by its name or a part of it, whose details report.html holds in any case (repeatable)",
             show_default=False,
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="print the summary as JSON and write nothing")] = False,
 ) -> None:
-    """Write Markdown, CSV, plots (SVG and PNG) and JUnit for a run, or what GitHub Actions shows of it."""
+    """Write HTML, Markdown, CSV, plots (SVG and PNG) and JUnit for a run, or what GitHub Actions shows of it."""
     from contextrot.analysis.tables import load_run, write_tables
     from contextrot.cli.output import console, print_json
 
@@ -46,7 +55,7 @@ def report(
 
     write_tables(loaded)
     files = [str(one) for one in formats if one is not Format.GITHUB] if formats else list(FORMATS)
-    written = write_report(loaded, files, out=out)
+    written = write_report(loaded, files, out=out, sessions=sessions or ())
     if formats and Format.GITHUB in formats:
         from contextrot.report import github
 

@@ -56,7 +56,7 @@ def _print(result: Rescored, *, show: bool) -> None:
             if row.scenario == scenario
         ]
         columns = ["probe or rule", "check", "same", "pass→fail", "fail→pass", "other"]
-        print_table(scenario if several else "", columns, rows)
+        print_table(scenario if several else "", columns, rows, right=columns[2:])
     if same := len(result.rows) - len(changed):
         typer.echo(f"{same:,} {'more ' if changed else ''}{'row' if same == 1 else 'rows'} unchanged")
     typer.echo(f"{result.graded:,} verdicts given anew, {len(result.changes):,} of them changed")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from contextrot.cli.exits import guarded
-from contextrot.cli.output import console, print_json, print_table
+from contextrot.cli.output import console, print_json
+
+if TYPE_CHECKING:
+    from contextrot.tasks.base import Task
 
 app = typer.Typer(
     help="Public benchmarks as scenarios: list them, import them.", no_args_is_help=True, rich_markup_mode=None
@@ -38,12 +41,26 @@ def list_(json: Annotated[bool, typer.Option("--json", help="print JSON")] = Fal
             ]
         )  # fmt: skip
         return
-    rows = [[task.name, task.title, task.file, task.licence] for task in tasks]
-    print_table("", ["name", "measures", "reads", "licence of the data"], rows)
+    _print(tasks)
+
+
+def _print(tasks: list[Task]) -> None:
+    """A paragraph each: too much for the columns of a table."""
+    from rich.text import Text
+
+    from contextrot.report.layout import hanging
+
+    rows = []
     for task in tasks:
+        rows.append((Text(task.name, style="bold"), Text(task.title)))
+        facts = [f"reads {task.file}", f"licence of the data: {task.licence}"]
         for name, option in task.options.items():
             values = " | ".join(option.choices) if option.choices else "a number"
-            console().print(f"{task.name} --option {name}={values}: {option.meaning} [default: {option.default}]")
+            facts.append(f"--option {name}={values}: {option.meaning} [default: {option.default}]")
+        rows += [(Text(), Text(fact)) for fact in facts]
+    out = console()
+    out.print(hanging(rows))
+    out.print("next: contextrot tasks import NAME PATH")
 
 
 @app.command("import")
@@ -66,6 +83,7 @@ def import_(
         list[str] | None, typer.Option("--option", help="KEY=VALUE, a setting of the benchmark", show_default=False)
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="overwrite files that are there")] = False,
+    json: Annotated[bool, typer.Option("--json", help="print as JSON what was written")] = False,
 ) -> None:
     """Turn a public benchmark into scenario files.
 
@@ -83,12 +101,13 @@ def import_(
         path = wanted.sample
     found = wanted.read(path, limit=limit, turns=turns, judged=judged, **_options(option or []))
     folder = out or Path(name)
-    written = 0
+    written: list[str] = []
     refused: list[str] = []
     for raw in found.scenarios:
         try:
-            typer.echo(f"wrote {write(raw, folder, force=force)}")
-            written += 1
+            written.append(str(write(raw, folder, force=force)))
+            if not json:
+                typer.echo(f"wrote {written[-1]}")
         except ScenarioError as error:
             refused.append(error.problems[0])
     for reason, count in found.left_out.items():
@@ -97,10 +116,16 @@ def import_(
         typer.echo(f"left out, not a valid scenario: {problem}", err=True)
     if not written:
         raise NothingMatchedError(f"{name}: none of {len(found.scenarios)} scenarios is valid; nothing was written")
-    typer.echo(f"{wanted.citation}\n{wanted.link}\nlicence of the data: {wanted.licence}")
     with_judge = any('"judge"' in repr(raw).replace("'", '"') for raw in found.scenarios)
     more = " --judge MODEL" if with_judge else ""
-    typer.echo(f"next: contextrot bench {shlex.quote(str(folder))} --model MODEL{more}")
+    command = f"contextrot bench {shlex.quote(str(folder))} --model MODEL{more}"
+    if json:
+        left_out = {"left_out": dict(found.left_out), "refused": refused}
+        data = {"name": wanted.name, "licence": wanted.licence, "citation": wanted.citation, "link": wanted.link}
+        print_json({**data, "files": written, **left_out, "judge": with_judge, "next": command})
+        return
+    typer.echo(f"{wanted.citation}\n{wanted.link}\nlicence of the data: {wanted.licence}")
+    typer.echo(f"next: {command}")
 
 
 def _options(given: list[str]) -> dict[str, str]:

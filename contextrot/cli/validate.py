@@ -25,6 +25,7 @@ def validate(
 
     problems: list[str] = []
     good: list[dict[str, Any]] = []
+    files = 0
     for name in scenarios:
         try:
             paths: list[Path] = resolve(name)
@@ -32,6 +33,7 @@ def validate(
             problems += error.problems
             continue
         for path in paths:
+            files += 1
             try:
                 scenario = load_scenario(path)
                 scripts = [expand(cell, seed=0, repeat=0) for cell in scenario.cells()]
@@ -50,8 +52,18 @@ def validate(
             typer.echo(f"{row['path']}: {row['id']} is valid: {size} turns, {row['probes']} probe questions")
         for problem in problems:
             typer.echo(problem, err=True)
+        _close(len(good), len(problems), files)
     if problems:
         raise typer.Exit(Exit.USAGE)
+
+
+def _close(good: int, problems: int, files: int) -> None:
+    """The last line, as a linter has it: how many faults in how many files, or that there are none."""
+    if problems:
+        bad = f" in {files - good} of {files} files" if files > 1 and files > good else ""
+        typer.echo(f"found {problems} fault{'' if problems == 1 else 's'}{bad}", err=True)
+    elif good > 1:
+        typer.echo(f"all {good} are valid")
 
 
 def _figures(script: Script) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from rich.text import Text
 
 from contextrot.analysis.audit import Audit, Kept, Third
 from contextrot.analysis.survival import Survival, median_text
+from contextrot.report.layout import READABLE, hanging
+from contextrot.report.palette import DID, QUIET, SENT, WARN
 from contextrot.report.words import clean, counted, one_line, percent, tokens_text
 from contextrot.strategies.monitor import BudgetMonitor
 
@@ -21,22 +23,21 @@ _BLOCKS, _PLAIN = " ▁▂▃▄▅▆▇█", " .:#"
 def print_audit(one: Audit, console: Console) -> None:
     """Print one session: a verdict in sentences, the plot of occupancy, and the figures."""
     head = Text(one_line(one.name, 60), style="bold")
-    head.append(f"  {one.format}{f', {clean(one.model)}' if one.model else ''}", style="not bold dim")
+    head.append(f"  {one.format}{f', {clean(one.model)}' if one.model else ''}", style=f"not bold {QUIET}")
     console.print(head)
-    found = Table.grid(padding=(0, 1))
-    for sentence, bad in findings(one):
-        style = "yellow" if bad else ""
-        found.add_row(Text(" !" if bad else " -", style=style), Text(sentence, style=style))
-    console.print(found)
+    found = [(sentence, WARN if bad else "", "!" if bad else "-") for sentence, bad in findings(one)]
+    console.print(
+        hanging((Text(f" {mark}", style=style), Text(sentence, style=style)) for sentence, style, mark in found)
+    )
     if one.rules:
-        console.print(Text("   One session (n = 1): what was seen, without an interval.", style="dim"))
+        console.print(Text("   One session (n = 1): what was seen, without an interval.", style=QUIET))
     console.print()
     _print_figures(one, console)
     _print_plot(one, console)
     for error in one.errors[:3]:
-        console.print(Text(f"  error: {one_line(error, 90)}", style="yellow"))
+        console.print(Text(f"  error: {one_line(error, 90)}", style=WARN))
     for note in one.notes:
-        console.print(Text(f"  {one_line(note, 200)}", style="dim"))
+        console.print(Text(f"  {one_line(note, 200)}", style=QUIET))
 
 
 def findings(one: Audit) -> Iterable[tuple[str, bool]]:
@@ -117,7 +118,7 @@ def _print_figures(one: Audit, console: Console) -> None:
         rows.append(("again", f"{repeated.times} × {said}  (turn {turns})"))
     grid = Table.grid(padding=(0, 1))
     for name, text in rows:
-        grid.add_row(Text(f"  {name:<6}", style="dim"), Text(text))
+        grid.add_row(Text(f"  {name:<6}", style=QUIET), Text(text))
     console.print(grid)
 
 
@@ -137,7 +138,7 @@ def _print_plot(one: Audit, console: Console) -> None:
     unicode = console.encoding.lower().startswith("utf")
     signs = _BLOCKS if unicode else _PLAIN
     label = 9
-    columns = min(one.turns, max(10, console.width - label - 2))
+    columns = min(one.turns, max(10, min(console.width, READABLE) - label - 2))
     heights = [0] * columns
     for turn, tokens, _ in one.occupancy:
         column = (turn - 1) * columns // one.turns
@@ -146,7 +147,7 @@ def _print_plot(one: Audit, console: Console) -> None:
     what = "recorded" if one.occupancy[0].recorded else "estimated"
     of = "share of the window" if one.window else "prompt tokens"
     console.print()
-    console.print(Text(f"  {of} by turn ({what})", style="dim"))
+    console.print(Text(f"  {of} by turn ({what})", style=QUIET))
     levels = len(signs) - 1
     for row in range(_ROWS - 1, -1, -1):
         line = "".join(
@@ -155,16 +156,16 @@ def _print_plot(one: Audit, console: Console) -> None:
         )
         at = top * (row + 1) / _ROWS
         mark = percent(at / one.window) if one.window else tokens_text(at)
-        text = Text(f"{mark if row in (_ROWS - 1, _ROWS // 2) else '':>{label - 1}} ", style="dim")
-        text.append(line.rstrip(), style="blue")
+        text = Text(f"{mark if row in (_ROWS - 1, _ROWS // 2) else '':>{label - 1}} ", style=QUIET)
+        text.append(line.rstrip(), style=SENT)
         console.print(text, no_wrap=True, crop=True)
     marks = [" "] * columns
     for compacted in one.compactions:
         marks[min(columns - 1, max(0, compacted.turn - 1) * columns // one.turns)] = "C"
     if any(mark == "C" for mark in marks):
-        console.print(Text(" " * label + "".join(marks).rstrip() + "  C: compaction", style="magenta"), no_wrap=True)
+        console.print(Text(" " * label + "".join(marks).rstrip() + "  C: compaction", style=DID), no_wrap=True)
     axis = f"1{one.turns:>{max(1, columns - 1)}}" if columns > 3 else "1"
-    console.print(Text(" " * label + axis, style="dim"), no_wrap=True)
+    console.print(Text(" " * label + axis, style=QUIET), no_wrap=True)
 
 
 def _broken(one: Audit, most: int = 3) -> str:
@@ -194,7 +195,7 @@ def print_several(audits: Sequence[Audit], survival: Survival | None, console: C
         )
     else:
         console.print(Text(f"{n} sessions, turns to the first broken rule: {median_text(survival)}", style="bold"))
-    console.print(Text("The session is the unit: turns of one session are not independent.", style="dim"))
+    console.print(Text("The session is the unit: turns of one session are not independent.", style=QUIET))
     console.print()
     shares = all(one.window for one in audits)
     for one in audits:
@@ -204,8 +205,8 @@ def print_several(audits: Sequence[Audit], survival: Survival | None, console: C
         facts += [f"peak {_peak(one, shares)}"] if one.peak is not None else []
         facts += [counted(len(one.compactions), "compaction")] if one.compactions else []
         grid = Table.grid(padding=(0, 1))
-        grid.add_column(width=max(26, console.width // 3), overflow="fold")
+        grid.add_column(width=max(26, min(console.width, READABLE) // 3), overflow="fold")
         grid.add_row(Text(f"  {one_line(one.name, 80)}", style="bold"), Text(", ".join(facts)))
         console.print(grid)
         for note in one.notes[:2]:
-            console.print(Text(f"    {one_line(note, 160)}", style="dim"))
+            console.print(Text(f"    {one_line(note, 160)}", style=QUIET))

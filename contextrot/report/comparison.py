@@ -2,58 +2,127 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from contextrot.analysis.comparison import METRICS, Comparison, Effect, Row, Tier
 from contextrot.report import words
+from contextrot.report.layout import aligned, hanging, new_table
 from contextrot.report.markdown import code, text
+from contextrot.report.palette import BAD, GOOD, QUIET, SIMULATED, WARN
+from contextrot.report.terminal import WIDE
+from contextrot.report.terminal_blocks import strategy_text
 
-_STYLE = {Tier.REGRESSION: "bold red", Tier.IMPROVEMENT: "green", Tier.STABLE: "green"}
+_STYLE = {Tier.REGRESSION: BAD, Tier.IMPROVEMENT: GOOD, Tier.STABLE: GOOD}
 _SHORT = {"restricted_mean": "session length", "compliance": "compliance", "tool_calls": "tool calls"}
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
-    """The verdict first, then a row for each comparison, then what has to be known."""
+    """A row for each comparison, then what has to be known, and the verdict last, where the eye falls."""
     if comparison.simulated:
-        console.print(Text(words.SIMULATED, style="bold reverse"))
-    title = Text(words.clean(f"{comparison.baseline} → {comparison.candidate}"), style="bold")
+        console.print(Text(words.SIMULATED, style=SIMULATED))
+    title = f"{comparison.baseline} → {comparison.candidate}"
     if comparison.kind != "runs":
-        title = Text(words.clean(f"{comparison.kind} of {comparison.candidate} against {comparison.baseline}"), "bold")
-    console.print(title)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in ("scenario", "strategy", "change (95 %)", "pairs", "verdict"):
-        table.add_column(column, overflow="fold")
-    several = len({row.model for row in comparison.rows}) > 1
-    for row in (*comparison.rows, *comparison.pooled):
-        strategy = words.clean(row.strategy) + (f"\n{words.clean(row.model)}" if several else "")
-        changes = "\n".join(change_text(effect) for effect in row.effects) or "–"
+        title = f"{comparison.kind} of {comparison.candidate} against {comparison.baseline}"
+    console.print(Text(words.clean(title), style="bold"))
+    narrow = console.width < WIDE
+    rows = (*comparison.rows, *comparison.pooled)
+    if rows:
+        console.print()
+        console.print(_table(rows, narrow=narrow))
+        console.print()
+    told = [*(_reasons(rows) if narrow else ()), *sentences(comparison)]
+    console.print(hanging((Text("-", style=QUIET), Text(sentence, style=QUIET)) for sentence in told))
+    # one strategy against another is a choice and nothing that went well or wrong
+    style = {0: GOOD, 1: BAD}.get(comparison.exit_code, WARN) if comparison.kind == "runs" else ""
+    console.print(Text(words.clean(comparison.verdict), style=f"bold {style}".strip()))
+    for sentence in choices(comparison):
+        console.print(Text(sentence, style="bold"))
+
+
+def _table(rows: Sequence[Row], *, narrow: bool) -> Table:
+    """Figures of one unit under each other. On a narrow screen a scenario is a line of its own, as is an interval."""
+    table = new_table(narrow=narrow)
+    measured = [name for name in METRICS if any(effect.metric == name for row in rows for effect in row.effects)]
+    several = len({row.model for row in rows}) > 1
+    open_ = any(_open(row) for row in rows)
+    for name in [*([] if narrow else ["scenario"]), "strategy", *(["model"] if several else [])]:
+        table.add_column(name, overflow="fold")
+    columns = []
+    for name in measured:
+        effects = [next((effect for effect in row.effects if effect.metric == name), None) for row in rows]
+        unit = next(_unit(effect.unit) for effect in effects if effect is not None)
+        table.add_column(f"{_SHORT[name]},\n{unit} (95 %)", justify="right" if narrow else "left")
+        cells = ["–" if effect is None else _change(effect) for effect in effects]
+        columns.append([_broken(cell) for cell in cells] if narrow else aligned(cells))
+    table.add_column("pairs\n(needed)" if open_ else "pairs", justify="right")
+    table.add_column("verdict", overflow="fold")
+    above: str | None = ""
+    for number, row in enumerate(rows):
+        scenario = Text(words.clean(row.scenario) if row.scenario else "all together", style="bold")
+        if narrow and row.scenario != above:
+            table.add_row(scenario)
+        above = row.scenario
         table.add_row(
-            Text(words.clean(row.scenario) if row.scenario else "all together", style="" if row.scenario else "bold"),
-            Text(strategy),
-            Text(changes),
-            Text(str(row.pairs)),
-            Text(tier_text(row), style=_STYLE.get(row.tier, "yellow")),
+            *([] if narrow else [scenario]),
+            Text(_set_in(strategy_text(row.strategy, narrow=True)) if narrow else words.clean(row.strategy)),
+            *([Text(words.clean(row.model))] if several else []),
+            *(Text(column[number]) for column in columns),
+            Text(_pairs(row)),
+            Text(_tier(row) if narrow else tier_text(row), style=_STYLE.get(row.tier, WARN)),
         )
-    console.print(table)
-    for sentence in sentences(comparison):
-        console.print(Text(sentence, style="dim"))
-    console.print(Text(words.clean(comparison.verdict), style="bold"))
+    return table
+
+
+def _set_in(lines: str) -> str:
+    return " " + lines.replace("\n", "\n ")
+
+
+def _broken(cell: str) -> str:
+    return cell.replace(" (", "\n(").replace(" ", "\u00a0")
+
+
+def _tier(row: Row) -> str:
+    return str(row.tier).replace("_", " ") if row.ranked else "not ranked"
+
+
+def _reasons(rows: Iterable[Row]) -> Iterable[str]:
+    """Why the verdicts are what they are, each reason once with the number of rows it is of."""
+    counts = Counter(text for row in rows if ":" in (text := tier_text(row)))
+    for text, n in counts.items():
+        yield f"{text} ({n} rows)" if n > 1 else text
+
+
+def _open(row: Row) -> int | None:
+    """How many pairs would settle what the row leaves open, where that is known and more than there are."""
+    needed = [e.needed or 0 for e in row.effects if e.tier is Tier.INCONCLUSIVE and (e.needed or 0) > e.pairs]
+    return max(needed, default=None)
 
 
 def change_text(effect: Effect) -> str:
     """``session length −3.2 turns (−5.3 to −1.7)``; rates in percentage points."""
     if effect.difference is None:
         return f"{_SHORT[effect.metric]} –"
-    unit = "turns" if effect.unit == "turns" else "points"
+    number, bracket, interval = _change(effect).partition(" (")
+    return f"{_SHORT[effect.metric]} {number} {_unit(effect.unit)}{bracket}{interval}"
+
+
+def _change(effect: Effect) -> str:
+    """``−3.2 (−5.3 to −1.7)``, in turns or percentage points; a dash where nothing can be compared."""
+    if effect.difference is None:
+        return "–"
+    number = _number(effect.difference, effect)
     if effect.low is None or effect.high is None:
-        return f"{_SHORT[effect.metric]} {_number(effect.difference, effect)} {unit}"
-    low, high = _number(effect.low, effect), _number(effect.high, effect)
-    return f"{_SHORT[effect.metric]} {_number(effect.difference, effect)} {unit} ({low} to {high})"
+        return number
+    return f"{number} ({_number(effect.low, effect)} to {_number(effect.high, effect)})"
+
+
+def _unit(unit: str) -> str:
+    return "turns" if unit == "turns" else "points"
 
 
 def tier_text(row: Row) -> str:
@@ -64,23 +133,39 @@ def tier_text(row: Row) -> str:
     return named if row.tier in (Tier.STABLE, Tier.IMPROVEMENT) else f"{named}: {words.clean(row.reason)}"
 
 
+def choices(comparison: Comparison) -> Iterable[str]:
+    """Inside one run: which strategy or model to ship and why, one line for each model or strategy there is."""
+    several = len(comparison.choices) > 1
+    for choice in comparison.choices:
+        yield words.clean(f"{choice.where}: {choice.sentence}" if several else choice.sentence)
+
+
+def _spent(row: Row) -> str:
+    """``2,310 → 1,870 tokens a session, $0.0012 → $0.0010``; nothing where nothing is known."""
+    sides = (row.baseline, row.candidate)
+    parts = []
+    if any(side.tokens is not None for side in sides):
+        shown = ("?" if side.tokens is None else f"{side.tokens:,.0f}" for side in sides)
+        parts.append(f"{' → '.join(shown)} tokens a session")
+    if any(side.cost for side in sides):
+        parts.append(" → ".join("?" if side.cost is None else f"${side.cost:,.4g}" for side in sides))
+    return ", ".join(parts)
+
+
 def sentences(comparison: Comparison) -> Iterable[str]:
-    """What a reader has to know beside the table."""
+    """What a reader has to know beside the table and why its verdicts are what they are."""
     for row in (*comparison.rows, *comparison.pooled):
         where = words.clean(f"{row.strategy} in {row.scenario}" if row.scenario else f"{row.strategy}, all together")
-        more = [e for e in row.effects if e.tier is Tier.INCONCLUSIVE and e.needed is not None and e.needed > e.pairs]
-        if more:
-            effect = max(more, key=lambda e: e.needed or 0)
-            yield (
-                f"{where}: about {effect.needed:,} pairs would show a difference of the margin in "
-                f"{METRICS[effect.metric]} four times of five (here {effect.pairs})"
-            )
         for side, name in ((row.baseline, comparison.baseline), (row.candidate, comparison.candidate)):
             if side.unfinished:
                 label = side.label if comparison.kind != "runs" else name
                 yield f"{where}: {side.unfinished} sessions of {words.clean(label)} ended without a result"
         if row.note:
             yield f"{where}: {words.clean(row.note)}"
+        if spent := _spent(row):
+            yield f"{where}: {spent}"
+    if any(_open(row) for row in (*comparison.rows, *comparison.pooled)):
+        yield "needed: pairs that would show a difference of the margin four times of five"
     yield from map(words.clean, comparison.notes)
     limits = comparison.limits
     yield (
@@ -89,13 +174,20 @@ def sentences(comparison: Comparison) -> Iterable[str]:
     )
 
 
+def _pairs(row: Row) -> str:
+    """``8``, or ``8 (196)`` where so many would settle what is open."""
+    needed = _open(row)
+    return f"{row.pairs:,} ({needed:,})" if needed else f"{row.pairs:,}"
+
+
 def comparison_markdown(comparison: Comparison) -> str:
     """The comparison as Markdown: verdict, table, notes."""
     lines = [f"# {text(comparison.baseline)} → {text(comparison.candidate)}", "", f"**{text(comparison.verdict)}**", ""]
+    lines += [line for choice in choices(comparison) for line in (f"**{text(choice)}**", "")]
     if comparison.simulated:
         lines += [words.SIMULATED, ""]
     lines += [
-        "| scenario | strategy | model | turns to first failure | change (95 %) | p (Holm) | pairs | verdict |",
+        "| scenario | strategy | model | first failure, turns | change (95 %) | p (Holm) | pairs (needed) | verdict |",
         "|---|---|---|---|---|---|--:|---|",
     ]
     for row in (*comparison.rows, *comparison.pooled):
@@ -104,7 +196,7 @@ def comparison_markdown(comparison: Comparison) -> str:
         lines.append(
             f"| {code(row.scenario) if row.scenario else '**all together**'} | {code(row.strategy)} "
             f"| {code(row.model)} "
-            f"| {text(row.baseline.median)} → {text(row.candidate.median)} | {changes} | {p} | {row.pairs} "
+            f"| {text(row.baseline.median)} → {text(row.candidate.median)} | {changes} | {p} | {_pairs(row)} "
             f"| {text(tier_text(row))} |"
         )
     return "\n".join([*lines, "", *(f"- {text(sentence)}" for sentence in sentences(comparison))]) + "\n"

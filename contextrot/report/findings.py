@@ -55,8 +55,11 @@ def _finding(group: Group) -> str:
         parts.append(f"{verb} in {sum(broke.values())} of {length.n} sessions, {_when(length.broke_off_turns)}")
     if length.censored:
         cut = sum(n for kind, n in group.ended.items() if kind in ("limit", "error", "cancelled", RUNNING))
-        short = f" as far as they went ({cut} cut short)" if cut else _through(length)
-        parts.append(f"{_kept(group)} in {length.censored} of {length.n} sessions{short}")
+        if cut >= length.censored:  # none of them came to its end, so none has kept anything yet
+            parts.append(f"was cut short before anything failed in {length.censored} of {length.n} sessions")
+        else:
+            short = f" as far as they went ({cut} cut short)" if cut else _through(length)
+            parts.append(f"{_kept(group)} in {length.censored} of {length.n} sessions{short}")
     return f"{_name(group)} " + "; ".join(parts) + "."
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -68,3 +69,12 @@ def _covers(gate: GateVerdict, case: Case) -> bool:
         for key, wanted in gate.scope.items()
         if key in names
     )
+
+
+def out_of_date(run: Run) -> bool:
+    """True when sessions were run after the gates were last asked: what they said is of less than is there now."""
+    finished = str(run.config.get("finished") or "")
+    try:
+        return (run.path / FILE).stat().st_mtime < datetime.fromisoformat(finished).timestamp()
+    except (OSError, ValueError):
+        return False

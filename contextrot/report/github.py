@@ -16,7 +16,7 @@ from contextrot.analysis.tables import Run
 from contextrot.bench.store import RunDirectory
 from contextrot.errors import StoreError
 from contextrot.report import markdown
-from contextrot.report.gates import gates_markdown
+from contextrot.report.gates import gates_first
 from contextrot.report.gating import kept, responsible, title
 from contextrot.report.junit import what_failed
 from contextrot.report.words import one_line
@@ -30,14 +30,13 @@ MOST_ANNOTATIONS = 10
 LONGEST = 500
 #: the copy of the summary in the run directory, an artefact like the others
 FILE = "step-summary.md"
+_TITLES = {GateOutcome.FAILED: "failed", GateOutcome.NO_VERDICT: "without a verdict"}
 _CUT = "\n\n*The rest is left out, because a summary has a limit: see report.md in the artefacts of this run.*\n"
 
 
 def step_summary(run: Run, room: int = MOST_BYTES) -> str:
     """The summary as Markdown, of `room` bytes at most: what the gates said first, then the report without pictures."""
-    result = kept(run)
-    parts = [] if result is None else [gates_markdown(result)]
-    text = "\n".join([*parts, markdown.render(run.summary)])
+    text = gates_first(run, markdown.render(run.summary))
     if len(text.encode()) <= room:
         return text
     if room < len(_CUT.encode()):
@@ -69,6 +68,9 @@ def write_step_summary(run: Run, environ: Mapping[str, str] | None = None) -> li
 def annotate(run: Run, environ: Mapping[str, str] | None = None) -> list[str]:
     """Workflow commands, ten at most: gates that failed or have no verdict, then checks that failed, the worst first.
 
+    Gates that could not be held at all (an unfit baseline, a scope that matches nothing) are errors. That there is no
+    baseline yet is a notice, with the command that makes one.
+
     A failed check stands on the line of its constraint or probe, once for all strategies under which it failed. Where
     the run was held to gates only those show that a failed gate covers, as errors; without gates all do, as warnings.
     """
@@ -77,13 +79,16 @@ def annotate(run: Run, environ: Mapping[str, str] | None = None) -> list[str]:
     verdicts = result.verdicts if result is not None else []
     lines = []
     for verdict in verdicts:
-        if verdict.outcome is not GateOutcome.PASSED:
-            level = "error" if verdict.outcome is GateOutcome.FAILED else "warning"
-            named = {"title": f"contextrot: gate {'failed' if level == 'error' else 'without a verdict'}"}
+        if verdict.outcome in _TITLES:
+            level = "warning" if verdict.outcome is GateOutcome.NO_VERDICT and verdict.code == 3 else "error"
+            named = {"title": f"contextrot: gate {_TITLES[verdict.outcome]}"}
             lines.append(_command(level, named, f"{title(verdict)}: {verdict.reason}"))
+    if result is not None and any(verdict.outcome is GateOutcome.NOT_HELD for verdict in verdicts):
+        lines += [_command("notice", {"title": "contextrot: no baseline yet"}, note) for note in result.notes]
     # At least half of the room is for the lines of the scenarios: a gate held against many cells says little more.
-    level = "warning" if result is None else "error"
-    places = _by_place([case for case in cases(run) if result is None or responsible(case, verdicts)])
+    gated = any(verdict.outcome is not GateOutcome.NOT_HELD for verdict in verdicts)
+    level = "error" if gated else "warning"
+    places = _by_place([case for case in cases(run) if not gated or responsible(case, verdicts)])
     shown = lines[: max(MOST_ANNOTATIONS - len(places), MOST_ANNOTATIONS // 2)]
     for group in places[: MOST_ANNOTATIONS - len(shown)]:
         shown.append(_command(level, _where(group[0], environ), _sentence(group, run.simulated)))

@@ -88,6 +88,8 @@ def _gate(gate: GateVerdict) -> ET.Element:
         _add(element, "failure", "gate failed", gate.reason)
     elif gate.outcome is GateOutcome.NO_VERDICT:
         _add(element, "error", "no verdict", gate.reason)
+    elif gate.outcome is GateOutcome.NOT_HELD:
+        ET.SubElement(element, "skipped", message=_safe(one_line(gate.reason, LONGEST)))
     return element
 
 

@@ -11,12 +11,11 @@ from contextrot.analysis.levels import LEVELS
 from contextrot.analysis.rates import Point
 from contextrot.report import words
 from contextrot.report.findings import control_warnings, findings, needs_example
+from contextrot.report.plot_panels import MOST_PANELS
 from contextrot.report.terminal_blocks import by_cell
 
 #: so many turns a line of rates by turn holds at most
 MOST_TURNS = 12
-#: panels a picture holds at most (`report/plots.py` draws no more)
-MOST_PANELS = 24
 #: what Markdown or the HTML inside it would read as more than text
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~#])")
 

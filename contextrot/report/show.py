@@ -7,23 +7,24 @@ escape sequence or direction mark reaches the terminal.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.padding import Padding
-from rich.rule import Rule
-from rich.table import Table
 from rich.text import Text
 
 from contextrot.analysis.replay_view import Record, Transcript, find_session, read_transcript
 from contextrot.analysis.tables import Run, load_run
 from contextrot.errors import StoreError
+from contextrot.report.layout import print_rule
+from contextrot.report.palette import BAD, DID, GOOD, QUIET, SENT, SIMULATED, WARN
+from contextrot.report.session_list import print_sessions, session_rows
 from contextrot.report.words import clean, one_line, percent
 
-_STYLES = {"pass": "green", "fail": "bold red"}
+_STYLES = {"pass": GOOD, "fail": BAD}
 _MARKS = {"pass": "✓", "fail": "✗"}
 _CAUSES = {
     "lost": "lost: it was no longer in what was sent",
@@ -46,7 +47,7 @@ def show_session(
     console = console or Console(markup=False, emoji=False, highlight=False)
     run = load_run(run_path)
     if session is None:
-        _print_list(run, console)
+        print_sessions(run, console)
         return
     transcript = read_transcript(find_session(run.path, session))
     _print_head(transcript, console)
@@ -57,7 +58,7 @@ def show_session(
         if not records:
             raise StoreError(f"nothing happened at turn {turn} of {transcript.path.stem}")
     for number, group in groupby(records, key=lambda record: record.get("turn")):
-        console.print(Rule(Text(f"turn {number}"), align="left", style="dim"))
+        print_rule(console, Text(f"turn {number}"))
         for record in group:
             for shown in _lines(transcript, record, causes, console):
                 console.print(shown)
@@ -78,7 +79,7 @@ def session_data(run_path: str | os.PathLike[str], session: str | None = None, t
     """
     run = load_run(run_path)
     if session is None:
-        return _rows(run)
+        return session_rows(run)
     transcript = read_transcript(find_session(run.path, session))
     causes = _final_causes(run, transcript)
     records = [record for record in transcript.records if turn is None or record.get("turn") == turn]
@@ -90,82 +91,18 @@ def session_data(run_path: str | os.PathLike[str], session: str | None = None, t
     return {"head": transcript.head, "records": records, "end": transcript.end}
 
 
-def _rows(run: Run) -> list[dict[str, Any]]:
-    import pandas as pd
-
-    verdicts = run.verdicts
-    failed = verdicts.loc[(verdicts["outcome"] == "fail") & verdicts["kind"].isin(["probe", "passive"])]
-    why: dict[tuple[str, int], list[str]] = {}
-    for session, turn, name, cause in zip(
-        failed["session"], failed["turn"], failed["id"], failed["cause"], strict=True
-    ):
-        why.setdefault((session, int(turn)), []).append(f"{name} {cause}".strip())
-    columns = ["session", "scenario", "model", "strategy", "repeat", "control", "ended", "last_turn"]
-    rows = []
-    for row in run.sessions[[*columns, "first_fail_turn", "last_pass_turn"]].to_dict("records"):
-        plain = {str(name): None if pd.isna(value) else value for name, value in row.items()}
-        first = plain["first_fail_turn"]
-        plain["failed"] = [] if first is None else why.get((str(plain["session"]), int(first)), [])
-        rows.append(plain)
-    return rows
-
-
-def _print_list(run: Run, console: Console) -> None:
-    rows = _rows(run)
-    if not rows:
-        console.print(Text("This run holds no sessions yet."))
-        return
-    several = len({row["model"] for row in rows}) > 1
-    names = _short_names([str(row["session"]) for row in rows])
-    for scenario, group in groupby(sorted(rows, key=lambda row: str(row["scenario"])), key=lambda row: row["scenario"]):
-        table = Table(
-            title=Text(clean(scenario), style="bold"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
-        )
-        for name in ("session", *(["model"] if several else []), "strategy", "repeat", "ended", "first failure"):
-            table.add_column(name, overflow="fold")
-        for row in sorted(group, key=lambda row: bool(row["control"])):
-            cells = [names[row["session"]], *([row["model"]] if several else []), row["strategy"], row["repeat"]]
-            cells += [_ending(row), _failure(row)]
-            table.add_row(*(Text(clean(cell)) for cell in cells), style="dim" if row["control"] else None)
-        console.print(table)
-    console.print(
-        Text(f"contextrot show {run.path} SESSION shows one of them; any part of its name will do.", style="dim")
-    )
-
-
-def _short_names(keys: Sequence[str]) -> dict[str, str]:
-    """The last part of each key where it says which session is meant; else the keys themselves."""
-    short = {key: key.rpartition("--")[2] for key in keys}
-    return short if len(set(short.values())) == len(keys) else {key: key for key in keys}
-
-
-def _ending(row: dict[str, Any]) -> str:
-    if row["control"]:
-        return str(row["ended"] or "running")
-    return f"{row['ended'] or 'running'}, turn {row['last_turn']}"
-
-
-def _failure(row: dict[str, Any]) -> str:
-    if row["control"]:
-        return ""
-    if row["first_fail_turn"] is None:
-        return "nothing checked" if row["last_pass_turn"] is None else "none"
-    before = "" if row["last_pass_turn"] is None else f", last passed at {row['last_pass_turn']}"
-    return f"turn {row['first_fail_turn']}{before}: {'; '.join(row['failed'])}"
-
-
 def _print_head(transcript: Transcript, console: Console) -> None:
     head = transcript.head
     console.print(Text(clean(head.get("key")), style="bold"))
     if head.get("simulated"):
-        console.print(Text("SIMULATED: the replies are those of a simulated model.", style="bold reverse"))
+        console.print(Text("SIMULATED: the replies are those of a simulated model.", style=SIMULATED))
     window = f"{head.get('window'):,} tokens" if head.get("window") else "unknown"
     facts = (
         f"{head.get('scenario')} · {head.get('model')} · strategy {head.get('strategy')} · "
         f"repeat {head.get('repeat')} · seed {head.get('seed')} · history {head.get('history')} · window {window}"
         + (" (virtual)" if head.get("window_source") == "virtual" else "")
     )
-    console.print(Text(clean(facts), style="dim"))
+    console.print(Text(clean(facts), style=QUIET))
 
 
 def _lines(transcript: Transcript, record: Record, causes: Causes, console: Console) -> Iterable[Padding | Text]:
@@ -178,15 +115,23 @@ def _lines(transcript: Transcript, record: Record, causes: Causes, console: Cons
         for text in _call(transcript, record, console):
             yield _indented(text, indent + 2)
     elif kind == "event":
-        detail = ", ".join(f"{name} {one_line(value, 60)}" for name, value in (record.get("detail") or {}).items())
+        detail = ", ".join(_details(record.get("detail") or {}))
         event = f"~ {clean(record.get('name'))}" + (f": {detail}" if detail else "")
-        yield _indented(Text(event, style="magenta"), indent)
+        # what would have been sent, had a scripted turn been asked, is no deed of the strategy's
+        style = QUIET if record.get("name") == "unsent_view" else DID
+        yield _indented(Text(event, style=style), indent)
     elif kind == "verdict":
         yield _indented(_verdict(record, causes, console), indent)
 
 
+def _details(detail: Record) -> Iterable[str]:
+    for name, value in detail.items():
+        if value is not None:
+            yield f"{name} {value:.2f}" if isinstance(value, float) else f"{name} {one_line(value, 60)}"
+
+
 def _indented(text: Text, columns: int) -> Padding:
-    return Padding(text, (0, 0, 0, columns))
+    return Padding(text, (0, 0, 0, columns), expand=False)
 
 
 def _said(record: Record) -> Text:
@@ -196,7 +141,7 @@ def _said(record: Record) -> Text:
     text = Text(f"{clean(who)}: ", style="bold")
     text.append(_content(message, 160), style="not bold")
     if record.get("pinned"):
-        text.append("  [pinned]", style="cyan")
+        text.append("  [pinned]", style=SENT)
     return text
 
 
@@ -213,19 +158,19 @@ def _content(message: Record, longest: int) -> str:
 
 def _call(transcript: Transcript, record: Record, console: Console) -> Iterable[Text]:
     occupancy = record.get("occupancy")
-    line = Text(f"call {record['n']} ", style="dim")
+    line = Text(f"call {record['n']} ", style=QUIET)
     if occupancy is not None:
-        line.append(_bar(occupancy, console), style="yellow" if occupancy >= 0.8 else "blue")
+        line.append(_bar(occupancy, console), style=WARN if occupancy >= 0.8 else SENT)
         line.append(f" {percent(occupancy)}" + (" (estimate)" if record.get("occupancy_source") == "estimate" else ""))
     line.append(f"  {_view(record.get('view'), record.get('purpose'))}")
     yield line
     for position, message in (record.get("view") or {}).get("made", ()):
-        text = Text(f"+ made by the strategy, at {position} ({clean(message.get('role'))}): ", style="magenta")
+        text = Text(f"+ made by the strategy, at {position} ({clean(message.get('role'))}): ", style=DID)
         text.append(_content(message, 200))
         yield text
     if record.get("outcome") != "ok":
         detail = f": {one_line(record['error'], 300)}" if record.get("error") else ""
-        yield Text(f"{record.get('outcome')}{detail}", style="yellow")
+        yield Text(f"{record.get('outcome')}{detail}", style=WARN)
     if record.get("reply"):
         text = Text("reply: ", style="bold")
         text.append(_content(record["reply"], 200), style="not bold")
@@ -259,7 +204,7 @@ def _unicode(console: Console) -> bool:
 def _verdict(record: Record, causes: Causes, console: Console) -> Text:
     outcome = str(record.get("outcome"))
     mark = _MARKS.get(outcome, "·") if _unicode(console) else {"pass": "+", "fail": "x"}.get(outcome, ".")
-    text = Text(f"{mark} {record.get('kind')} ", style=_STYLES.get(outcome, "yellow"))
+    text = Text(f"{mark} {record.get('kind')} ", style=_STYLES.get(outcome, WARN))
     text.append(f"{clean(record.get('id'))} ({clean(record.get('check'))}): {clean(outcome)}")
     if record.get("reason"):
         text.append(f", {one_line(record['reason'], 300)}")
@@ -300,19 +245,17 @@ def _print_first_failure(run: Run, transcript: Transcript, console: Console) -> 
         return
     first = failed[0]
     number = first["call"]
-    console.print(
-        Rule(Text(f"the first failure: {clean(first['id'])} at turn {first['turn']}"), align="left", style="red")
-    )
+    print_rule(console, Text(f"the first failure: {clean(first['id'])} at turn {first['turn']}", style="bold"), BAD)
     _print_sent(transcript, number, console, whole=False)
     _print_left_out(transcript, number, console)
-    hint = f"contextrot show {run.path} {transcript.path.stem} --turn {first['turn']} prints these messages in full."
-    console.print(Text(hint, style="dim"))
+    command = shlex.join(["contextrot", "show", str(run.path), transcript.path.stem, "--turn", str(first["turn"])])
+    console.print(Text(f"{command} prints these messages in full.", style=QUIET))
 
 
 def _print_sent(transcript: Transcript, number: int, console: Console, *, whole: bool) -> None:
     """The messages sent for a call; whole, or the first line of each and how many lines more."""
     if not transcript.call(number).get("view"):
-        console.print(_indented(Text("what was sent is not known: the agent keeps its own memory", style="dim"), 4))
+        console.print(_indented(Text("what was sent is not known: the agent keeps its own memory", style=QUIET), 4))
         return
     sent = transcript.messages(number)
     console.print(_indented(Text(f"sent for call {number}, {len(sent)} messages:", style="bold"), 4))
@@ -334,16 +277,16 @@ def _print_left_out(transcript: Transcript, number: int, console: Console, most:
     console.print(_indented(Text(f"not sent as they are, {len(left_out)} messages:", style="bold"), 4))
     for index, status in left_out[:most]:
         message = transcript.message(index, call.get("branch"))
-        text = Text(f"{clean(status)} {clean(message.get('role'))}: ", style="magenta")
+        text = Text(f"{clean(status)} {clean(message.get('role'))}: ", style=DID)
         text.append(_content(message, 110), style="default")
         console.print(_indented(text, 6))
     if len(left_out) > most:
-        console.print(_indented(Text(f"… and {len(left_out) - most} more", style="dim"), 6))
+        console.print(_indented(Text(f"… and {len(left_out) - most} more", style=QUIET), 6))
 
 
 def _sent(messages: Sequence[Record], *, whole: bool) -> Iterable[Text]:
     for position, message in enumerate(messages):
-        text = Text(f"{position} {clean(message.get('role'))}: ", style="cyan")
+        text = Text(f"{position} {clean(message.get('role'))}: ", style=SENT)
         if whole and isinstance(message.get("content"), str) and not message.get("tool_calls"):
             text.append(clean(message["content"]), style="default")
         else:

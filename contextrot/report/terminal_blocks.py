@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
-from rich import box
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -15,24 +15,27 @@ from contextrot.analysis.figures import Group as Figures
 from contextrot.analysis.levels import LEVELS
 from contextrot.report import words
 from contextrot.report.findings import tool_alerts
+from contextrot.report.layout import hanging, new_table
+from contextrot.report.palette import QUIET
 
 #: what the axes of a grid are called in a heading
 AXES = {"tokens_per_turn": "tokens/\nturn"}
-
-
-def new_table(*, narrow: bool) -> Table:
-    """A table as all of the terminal's are."""
-    return Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1 if narrow else 2, 0, 0), show_edge=False)
+#: from this length on a strategy's label has a line for each parameter in a narrow table
+LONG_LABEL = 30
 
 
 def strategy_text(label: str, *, narrow: bool) -> str:
     """A strategy's label; in a narrow table its parameters stand on a line of their own."""
     cleaned = words.clean(label)
-    return cleaned.replace("(", "\n(", 1).replace(" ", "\u00a0") if narrow else cleaned
+    if not narrow:
+        return cleaned
+    parts = cleaned if len(cleaned) < LONG_LABEL else cleaned.replace(", ", ",\n")
+    return parts.replace("(", "\n(", 1).replace(" ", "\u00a0")
 
 
 def without_level(length: str) -> str:
     """A length without what the heading says already: ``9 turns (95 % 9–9)`` is ``9 (9–9)``."""
+    length = re.sub(r" turns? \(too few sessions for an interval\)", " (too few)", length)
     return length.replace(" turns (95 % ", " (").replace(" turn (95 % ", " (").replace("(95 % ", "(")
 
 
@@ -51,9 +54,10 @@ def levels_block(groups: Sequence[Figures], *, several_models: bool) -> Iterable
         return
     table = _table("how full", several_models)
     for level in told[0].levels:
-        table.add_column(f"{level.level} ≥ {words.percent(level.threshold)}\n(sessions)", min_width=9)
+        heading = f"{level.level} ≥ {words.percent(level.threshold)}\n(sessions)"
+        table.add_column(heading, justify="right", min_width=9)
     for name in LEVELS:
-        table.add_column(f"passed\nat {name}", min_width=6)
+        table.add_column(f"passed\nat {name}", justify="right", min_width=6)
     for group in told:
         passed = {point.label: point for point in group.by_level}
         rates = [
@@ -71,10 +75,10 @@ def actions_block(groups: Sequence[Figures], *, several_models: bool) -> Iterabl
         return
     table = _table("actions", several_models)
     for heading in ("called early\n→ late", "change (95 %),\npoints", "repeated", "calls /\nturn"):
-        table.add_column(heading, min_width=7)
+        table.add_column(heading, justify="right", min_width=7)
     tasks = any(actions.steps_per_task is not None for _, actions in acting)
     if tasks:
-        table.add_column("calls /\ntask", min_width=6)
+        table.add_column("calls /\ntask", justify="right", min_width=6)
     for group, actions in acting:
         change = actions.change
         cells = [
@@ -98,12 +102,11 @@ def grid_blocks(summary: Summary, family: Family, width: int, *, split: bool) ->
     models = list(dict.fromkeys(cell.model for cell in family.cells))
     for model in models if split and len(models) > 1 else (None,):
         if model is not None:
-            yield Text(f"\n{words.clean(model)}", style="dim")
+            yield Text(f"\n{words.clean(model)}", style=QUIET)
         yield _cells_table(summary, family, model, several_models=model is None and len(models) > 1)
-    sentences = [Text(line) for line in (*arms_text(family), *tool_alerts(in_family(summary, family)))]
-    if sentences:
-        yield Padding(Group(*sentences), (0, 0, 0, 1))
-    yield Text(" Turn by occupancy, and each cell by itself: report.md", style="dim")
+    if sentences := [*arms_text(family), *tool_alerts(in_family(summary, family))]:
+        yield hanging((Text("-"), Text(line)) for line in sentences)
+    yield Text(" Turn by occupancy, and each cell by itself: report.md", style=QUIET)
 
 
 def _cells_table(summary: Summary, family: Family, model: str | None, *, several_models: bool) -> Table:
@@ -115,7 +118,7 @@ def _cells_table(summary: Summary, family: Family, model: str | None, *, several
     if several_models:
         table.add_column("model", min_width=8, overflow="fold")
     for heading in ("first\nfailure", "passed at\ndepth"):
-        table.add_column(heading, min_width=8)
+        table.add_column(heading, justify="right", min_width=8)
     for heading in ("full at\nthe end", "prompt at\nthe end"):
         table.add_column(heading, justify="right", min_width=7)
     groups = by_cell(summary)
@@ -173,7 +176,7 @@ def _row(group: Figures, several_models: bool) -> list[Text]:
 
 
 def _set_off(table: Table) -> RenderableType:
-    return Padding(table, (1, 0, 1, 1))
+    return Padding(table, (1, 0, 1, 1), expand=False)
 
 
 def _points(difference: float, low: float | None, high: float | None) -> str:

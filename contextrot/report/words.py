@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 
+import regex
+
 from contextrot.analysis.budget import Threshold
 from contextrot.analysis.difference import Difference
 from contextrot.analysis.figures import Group, Reached, Shipping, Summary
@@ -34,16 +36,22 @@ DEFINITIONS = {
     "95 % intervals": "take the session as the unit, because the turns of one session are not independent.",
 }
 _SHOWN = {"\n", "\t", "\u200c", "\u200d"}  # the joiners are part of ordinary words and emoji
+#: more combining marks on a letter than any script needs: they cover what is above, and a browser takes long over them
+_PILE = regex.compile(r"(\p{M}{10})(\p{M}+)")
 
 
 def clean(text: object) -> str:
-    """Text of unknown origin made safe to show: control, format and bidi characters become visible escapes."""
-    return "".join(
+    """Text of unknown origin made safe to show: control, format and bidi characters become visible escapes.
+
+    Of combining marks piled on one letter ten are shown, and how many more there are.
+    """
+    shown = "".join(
         char
         if char in _SHOWN or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
         else char.encode("unicode_escape", "surrogatepass").decode()
         for char in str(text)
     )
+    return _PILE.sub(lambda pile: f"{pile[1]}[{len(pile[2]):,} more marks]", shown)
 
 
 def one_line(text: object, longest: int = 100) -> str:

@@ -1,20 +1,28 @@
-"""Write the report of a run: report.md, junit.xml and the plots, beside the run or into a folder of one's own."""
+"""Write the report of a run (page, Markdown, JUnit, plots) beside the run or into a folder of one's own."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from contextrot.analysis.tables import Run
 from contextrot.bench.store import RunDirectory
 from contextrot.errors import ConfigError, StoreError
 
-FORMATS = ("md", "svg", "png", "junit")
+FORMATS = ("html", "md", "svg", "png", "junit")
 
 
-def write_report(run: Run, formats: Iterable[str] = FORMATS, out: str | os.PathLike[str] | None = None) -> list[Path]:
-    """Write `report.md`, `junit.xml`, `plots/*` into `out` (default: the run directory); the paths, the report first.
+def write_report(
+    run: Run,
+    formats: Iterable[str] = FORMATS,
+    out: str | os.PathLike[str] | None = None,
+    *,
+    sessions: Collection[str] = (),
+) -> list[Path]:
+    """Write `report.html`, `report.md`, `junit.xml`, `plots/*` into `out` (default: the run directory).
+
+    Returns the paths, what a person opens first. `sessions`: those whose details the page holds in any case.
 
     Raises `ConfigError` for a format that does not exist, `StoreError` when the folder cannot be written.
     """
@@ -23,6 +31,7 @@ def write_report(run: Run, formats: Iterable[str] = FORMATS, out: str | os.PathL
     if unknown:
         raise ConfigError(f"there is no report format {unknown[0]!r}; choose from {', '.join(FORMATS)}")
     from contextrot.report import junit, markdown, plots
+    from contextrot.report.gates import gates_first
 
     folder = Path(out) if out is not None else run.path
     _make(folder)
@@ -42,8 +51,13 @@ def write_report(run: Run, formats: Iterable[str] = FORMATS, out: str | os.PathL
         linked = [
             (title, f"plots/{name}.{shown}") for name, title in plots.TITLES.items() if f"{name}.{shown}" in chosen
         ]
-        RunDirectory(folder).write("report.md", markdown.render(run.summary, linked).encode())
+        RunDirectory(folder).write("report.md", gates_first(run, markdown.render(run.summary, linked)).encode())
         written.insert(0, folder / "report.md")
+    if "html" in wanted:
+        from contextrot.report.html import page
+
+        RunDirectory(folder).write("report.html", page.render(run, sessions=sessions))
+        written.insert(0, folder / "report.html")
     return written
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import shlex
 from pathlib import Path
 
@@ -137,9 +138,67 @@ def test_init_writes_what_runs_as_it_is(cli: Cli, tmp_path: Path, ci: str) -> No
     run = cli("bench", "--config", "mine/contextrot.yaml", "mine/scenarios", "--model", "sim/perfect", "--out", "run")
     assert run.returncode == 0, run.stderr
     again = cli("init", "mine", "--ci", ci)
-    assert again.returncode == 2
-    assert "--force" in again.stderr
-    assert cli("init", "mine", "--ci", ci, "--force").returncode == 0
+    assert again.returncode == 0
+    assert "wrote" not in again.stdout
+    assert "kept  mine/contextrot.yaml" in again.stdout
+    # Runs are no part of a repository, here or in a clone of it.
+    (mine / "results" / "one").mkdir()
+    (mine / "results" / "one" / "run.json").write_text("{}", encoding="utf-8")
+    git = ["git", "-C", str(mine)]
+    subprocess.run([*git, "init", "--quiet"], check=True)
+    seen = subprocess.run([*git, "status", "--short", "-uall"], check=True, capture_output=True, text=True).stdout
+    assert "results/.gitignore" in seen
+    assert "run.json" not in seen
+
+
+def test_init_adds_a_ci_file_to_a_project_and_touches_nothing_else(cli: Cli, tmp_path: Path) -> None:
+    assert cli("init", "mine").returncode == 0
+    mine, settings = tmp_path / "mine", "scenarios: [evals/own, quick]\nmodels: [sim/perfect]\nstrategies: [fifo]\n"
+    (mine / "contextrot.yaml").write_text(settings, encoding="utf-8")
+    before = {path: path.read_bytes() for path in mine.rglob("*") if path.is_file()}
+    done = cli("init", "mine", "--ci", "gitlab", "--json")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["files"] == ["mine/.gitlab-ci.contextrot.yml"]
+    assert "mine/contextrot.yaml" in said["kept"]
+    assert {path: path.read_bytes() for path in before} == before
+    text = (mine / ".gitlab-ci.contextrot.yml").read_text(encoding="utf-8")
+    assert "contextrot validate evals/own quick" in text
+    # A limit that is known to hold for the starter alone is not put on another's sessions.
+    assert 'CONTEXTROT_GATES: "rmst: -10%"' in text
+    assert any("add limits of your own" in note for note in said["notes"])
+    # --force is for what init makes; the scenario and the settings are the user's.
+    (mine / ".gitlab-ci.contextrot.yml").write_text("old", encoding="utf-8")
+    assert cli("init", "mine", "--ci", "gitlab").returncode == 0
+    assert (mine / ".gitlab-ci.contextrot.yml").read_text(encoding="utf-8") == "old"
+    assert cli("init", "mine", "--ci", "gitlab", "--force").returncode == 0
+    assert (mine / ".gitlab-ci.contextrot.yml").read_text(encoding="utf-8") == text
+    assert (mine / "contextrot.yaml").read_text(encoding="utf-8") == settings
+    assert cli("init", "mine", "--ci", "gitlab", "--force", "--all").returncode == 0
+    assert "repeats: 10" in (mine / "contextrot.yaml").read_text(encoding="utf-8")
+    refused = cli("init", "mine", "--all")
+    assert refused.returncode == 2
+    assert "--all belongs to --force" in refused.stderr
+
+
+def test_init_in_a_project_with_scenarios_writes_no_scenario_beside_them(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "mine" / "scenarios").mkdir(parents=True)
+    (tmp_path / "small.yaml").rename(tmp_path / "mine" / "scenarios" / "own.yaml")
+    assert cli("init", "mine").returncode == 0
+    assert [path.name for path in (tmp_path / "mine" / "scenarios").iterdir()] == ["own.yaml"]
+    assert (tmp_path / "mine" / "contextrot.yaml").exists()
+
+
+def test_init_says_what_a_runner_would_install(cli: Cli, tmp_path: Path) -> None:
+    """These tests run from a checkout, which no package index has."""
+    done = cli("init", "mine")
+    text = (tmp_path / "mine/.github/workflows/contextrot.yml").read_text(encoding="utf-8")
+    for told in (done.stdout, text):
+        assert "This contextrot is from a checkout; if the index has no contextrot-bench, set PACKAGE to" in told
+    named = cli("init", "other", "--package", "git+https://example.org/contextrot@v1")
+    text = (tmp_path / "other/.github/workflows/contextrot.yml").read_text(encoding="utf-8")
+    assert 'PACKAGE: "git+https://example.org/contextrot@v1"' in text
+    assert "checkout;" not in named.stdout + text
 
 
 def test_init_ci_files_are_valid_and_name_commands_that_exist(cli: Cli, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 from command_line import SMALL, Cli
@@ -130,14 +131,102 @@ def test_a_missing_baseline_or_faulty_gate_is_found_before_a_call(cli: Cli, tmp_
     assert not (tmp_path / "run").exists()
 
 
-def test_a_changed_scenario_is_refused_unless_accepted(based: Cli, tmp_path: Path) -> None:
+BASELINE = ("--baseline", "contextrot-baseline.json")
+
+
+def test_a_changed_test_is_refused_before_a_call_unless_accepted(based: Cli, tmp_path: Path) -> None:
     (tmp_path / "small.yaml").write_text(SMALL.replace("our project code is", "the project code is"), encoding="utf-8")
-    bench(based, "changed", GOOD)
-    refused = based("gate", "changed", "--baseline", "contextrot-baseline.json")
+    refused = bench(based, "refused", GOOD, *BASELINE)
     assert refused.returncode == 4
     assert "the scenario changed" in refused.stderr
-    accepted = based("gate", "changed", "--baseline", "contextrot-baseline.json", "--accept-changed")
+    assert not (tmp_path / "refused").exists()
+    accepted = bench(based, "accepted", GOOD, *BASELINE, "--accept-changed")
     assert accepted.returncode == 0, accepted.stderr
+    assert "the scenario changed in what it tests" in " ".join(accepted.stdout.split())
+    (tmp_path / "contextrot.yaml").write_text("accept_changed: true\nbaseline: contextrot-baseline.json\n", "utf-8")
+    assert based("gate", "accepted").returncode == 0
+    assert based("gate", "accepted", "--no-accept-changed").returncode == 4
+    for option, code in ((), 4), (("--accept-changed",), 0):
+        assert based("compare", "contextrot-baseline.json", "accepted", *option).returncode == code
+
+
+def test_a_refusal_after_the_run_is_kept_for_the_reports(based: Cli, tmp_path: Path) -> None:
+    """Evidence beside a red job must not look as if no gate had been asked."""
+    (tmp_path / "small.yaml").write_text(SMALL.replace("our project code is", "the project code is"), encoding="utf-8")
+    bench(based, "changed", GOOD)
+    assert based("gate", "changed", *BASELINE).returncode == 4
+    kept = json.loads((tmp_path / "changed" / "gates.json").read_text("utf-8"))
+    assert kept["exit_code"] == 4
+    done = based("report", "changed", "--format", "md", "--format", "junit", "--format", "github")
+    assert any(line.startswith("::error title=contextrot%3A gate without a verdict::rmst: -10%") and "--accept-changed"
+               in line for line in done.stdout.splitlines())  # fmt: skip
+    for name in ("report.md", "step-summary.md"):
+        text = (tmp_path / "changed" / name).read_text("utf-8")
+        assert text.startswith("## Gates")
+        assert "the scenario changed in what it tests" in text
+    suites = ET.parse(tmp_path / "changed" / "junit.xml").getroot()
+    assert sum(int(suite.get("errors", "0")) for suite in suites) == 2  # the two drops that stand for a baseline
+
+
+def test_another_prompt_is_compared(based: Cli, tmp_path: Path) -> None:
+    """One word of the system prompt, and a model that keeps less of it: the regression is found, not refused."""
+    (tmp_path / "small.yaml").write_text("system: Be brief.\n" + SMALL, encoding="utf-8")
+    same = bench(based, "same", GOOD, *BASELINE)
+    assert same.returncode == 0, same.stdout + same.stderr
+    assert "the scenario's texts changed (system)" in " ".join(same.stdout.split())
+    assert bench(based, "worse-prompt", WORSE, *BASELINE).returncode == 1
+
+
+def test_a_baseline_that_is_not_there_yet_may_be_no_fault(cli: Cli, tmp_path: Path) -> None:
+    absent = ("--baseline", "b.json", "--gate", "rmst: -10%", "--missing-baseline", "pass")
+    first = bench(cli, "first", GOOD, *absent, "--gate", "median >= 2")
+    assert first.returncode == 0, first.stdout + first.stderr
+    said = " ".join(first.stdout.split())
+    assert "not held: there is no baseline yet" in said
+    assert "contextrot baseline set RUN --out b.json" in said
+    assert "gates passed: 1 not held, 1 passed (exit 0)" in said
+    assert bench(cli, "failing", WORSE, *absent, "--gate", "median >= 5").returncode == 1
+    alone = bench(cli, "alone", GOOD, *absent)
+    assert alone.returncode == 0
+    assert "there is no baseline yet: 1 not held (exit 0)" in alone.stdout
+    done = cli("report", "alone", "--format", "junit", "--format", "github")
+    assert "::notice title=contextrot%3A no baseline yet::there is no baseline at b.json yet" in done.stdout
+    suites = ET.parse(tmp_path / "alone" / "junit.xml").getroot()
+    assert sum(int(suite.get("skipped", "0")) for suite in suites) == 1
+    assert cli("gate", "alone", *absent[:4], "--missing-baseline", "fail").returncode == 4
+    assert cli("gate", "alone").returncode == 0  # as the run was started
+    cli("baseline", "set", "first", "--out", "b.json")
+    held = bench(cli, "held", WORSE, *absent)
+    assert held.returncode == 1  # once it is there the option changes nothing
+    (tmp_path / "b.json").write_text("{", encoding="utf-8")
+    assert bench(cli, "damaged", GOOD, *absent).returncode == 4
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "said"),
+    [
+        (("--gate", "median >= 2 [strategy=nosuch]"), 5, "nothing in this bench is strategy=nosuch"),
+        (("--gate", "compliance at turn 40 >= 0.9"), 5, "nothing is checked at turn 40"),
+        ((*BASELINE, "--seed", "3"), 4, "another seed (0, now 3)"),
+        ((*BASELINE, "--turns", "4"), 4, "another number of turns (6, now 4)"),
+        ((*BASELINE, "--window", "700"), 4, "another window"),
+    ],
+)
+def test_what_can_be_known_is_told_before_the_first_call(
+    based: Cli, tmp_path: Path, more: tuple[str, ...], code: int, said: str
+) -> None:
+    done = bench(based, "run", GOOD, *more)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert said in " ".join(done.stderr.split())
+    assert not (tmp_path / "run").exists()
+
+
+def test_too_few_pairs_are_told_before_they_are_paid(based: Cli) -> None:
+    done = bench(based, "few", GOOD, *BASELINE, repeats=3)
+    assert done.returncode == 3
+    assert "it takes 6 pairs of sessions, there will be 3 (--repeats 3, 20 in the baseline)" in " ".join(
+        done.stderr.split()
+    )
 
 
 def test_few_sessions_have_no_verdict(cli: Cli) -> None:

@@ -62,6 +62,8 @@ def run_small_bench(folder: Path, out: str) -> set[str]:
         "list scenarios",
         "models list",
         "report run --json",
+        "plot run --json",
+        "plot run --text",
         "rescore run",
     ],
 )

@@ -33,7 +33,7 @@ def test_lists_may_be_written_with_commas_in_the_environment(cli: Cli) -> None:
 def test_helpers_are_named_or_described(cli: Cli, tmp_path: Path) -> None:
     model = ("--model", "sim/perfect")
     found = doctor(cli, *model)
-    assert found["auxiliary"] == ("–", "default")
+    assert found["auxiliary"] == (None, "default")
     assert found["embedder"] == ("wordllama", "default")
     (tmp_path / "contextrot.yaml").write_text("embedder: {id: openai/e, base_url: http://x/v1}\n", encoding="utf-8")
     found = doctor(cli, *model, "--auxiliary", "{id: sim/perfect, window: 9000}")
@@ -77,8 +77,8 @@ def test_doctor_names_keys_and_never_shows_their_values(cli: Cli) -> None:
 
 def test_doctor_knows_window_and_price_of_listed_models_without_a_key(cli: Cli) -> None:
     found = json.loads(cli("doctor", "--json", "--model", "openai/gpt-4o-mini").stdout)["models"]
-    assert "128,000" in found[0]["window"]
-    assert "0.15" in found[0]["price"]
+    assert found[0]["window"] == 128_000
+    assert found[0]["price"]["prompt"] == 0.15
     assert "OPENAI_API_KEY" in found[0]["state"]
 
 

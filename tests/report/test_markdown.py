@@ -28,9 +28,9 @@ def cells(row: str) -> int:
 
 def test_links_resolve_and_the_report_comes_first(run, tmp_path):
     written = write_report(run, out=tmp_path / "out")
-    assert written[0] == tmp_path / "out" / "report.md"
+    assert written[:2] == [tmp_path / "out" / "report.html", tmp_path / "out" / "report.md"]
     assert all(path.exists() for path in written)
-    links = re.findall(r"\]\(([^)]+)\)", written[0].read_text("utf-8"))
+    links = re.findall(r"\]\(([^)]+)\)", written[1].read_text("utf-8"))
     assert len(links) == 4
     assert all((tmp_path / "out" / link).exists() for link in links)
 
@@ -109,8 +109,8 @@ def test_control_warnings_stand_before_the_figures(tmp_path):
 
 def test_an_empty_run_has_a_report_without_pictures(tmp_path):
     write_manifest(tmp_path)
-    report, junit = write_report(load_run(tmp_path))
-    assert (report.name, junit.name) == ("report.md", "junit.xml")
+    page, report, junit = write_report(load_run(tmp_path))
+    assert (page.name, report.name, junit.name) == ("report.html", "report.md", "junit.xml")
     assert "Nothing was measured: this run holds no sessions." in report.read_text("utf-8")
 
 

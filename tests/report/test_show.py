@@ -29,9 +29,28 @@ def in_words(text: str) -> str:
 
 def test_the_list_shows_every_session_with_its_first_failure(run):
     text = in_words(shown(run.path))
-    assert text.count("completed, turn 24 turn 9, last passed at 6: code lost") == 6
-    assert text.count("overflow, turn 18 none") == 6
-    assert len(re.findall(r"control \d completed", text)) == 6
+    assert text.count("completed, turn 24 6 9 code lost") == 6
+    assert text.count("overflow, turn 18 18 – nothing") == 6
+    assert len(re.findall(r"--control-\w+--r00\d", text.partition("controls:")[2])) == 6
+
+
+def test_what_is_the_same_for_all_has_no_column(tmp_path):
+    write_manifest(tmp_path)
+    for repeat in range(3):
+        write_session(tmp_path, "fifo", repeat, lost_from=9)
+    text = in_words(shown(tmp_path))
+    assert "project-code 3 sessions, all completed, turn 24" in text
+    assert text.count("turn 24") == 1
+    assert "ended" not in text
+
+
+def test_two_models_have_a_list_each(tmp_path):
+    write_manifest(tmp_path, models=[{"id": "sim/perfect", "label": name} for name in ("zoe", "abe")])
+    for name in ("zoe", "abe"):
+        write_session(tmp_path, "fifo", 0, model=name)
+    text = in_words(shown(tmp_path))
+    assert "project-code on zoe 1 session" in text
+    assert "project-code on abe 1 session" in text
 
 
 def test_a_session_turn_by_turn(run):

@@ -78,7 +78,7 @@ def test_few_sessions_are_called_an_indication(tmp_path):
     write_session(tmp_path, "fifo", 0, lost_from=9)
     text = in_words(screen(summarise(load_run(tmp_path))))
     assert "With 1 session per strategy this is an indication, not a measurement" in text
-    assert "too few sessions for an interval" in text
+    assert "9 (too few)" in text
 
 
 def test_ignored_and_cut_short_sessions_are_worded_as_such(tmp_path):
@@ -88,9 +88,18 @@ def test_ignored_and_cut_short_sessions_are_worded_as_such(tmp_path):
     write_session(tmp_path, "full", 5, ends=("error", 8))
     text = in_words(screen(summarise(load_run(tmp_path))))
     assert "ignored `project-code` in 5 of 6 sessions, first between turns 9 and 15, although it was in" in text
-    assert "in the prompt; kept" in text
-    assert "kept `project-code` in 1 of 6 sessions as far as they went (1 cut short)" in text
+    assert "in the prompt; was cut short before anything failed in 1 of 6 sessions" in text
+    assert "kept" not in text  # of a session that did not come to its end nobody knows
     assert "error 1 of 6" in text
+
+
+def test_what_was_kept_to_the_end_is_told_beside_what_was_cut_short(tmp_path):
+    write_manifest(tmp_path)
+    for repeat in range(3):
+        write_session(tmp_path, "full", repeat)
+    write_session(tmp_path, "full", 3, ends=("limit", 8))
+    text = in_words(screen(summarise(load_run(tmp_path))))
+    assert "kept `project-code` in 4 of 4 sessions as far as they went (1 cut short)" in text
 
 
 def test_control_warnings_are_printed(tmp_path):
