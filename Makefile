@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-.PHONY: bench test browser lint types docs docs-serve check clean vendor
+.PHONY: bench test browser lint types docs docs-serve gallery check clean vendor
 
 bench: $(VENV)/.installed
 	@$(BIN)/contextrot models pull smollm2-135m
@@ -41,6 +41,11 @@ docs: $(VENV)/.installed-docs
 
 docs-serve: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve
+
+# The pictures of the README and docs/gallery.md, from two benches of the embedded model (about 15 minutes on two cores, once).
+gallery: $(VENV)/.installed-dev
+	@$(BIN)/contextrot models pull smollm2-135m
+	$(BIN)/python docs/make_gallery.py $(ARGS)
 
 check: lint types docs test
 

@@ -158,6 +158,8 @@ class Agent:
         self.messages: list[dict[str, Any]] = []
         #: the last reply, whole
         self.reply: Reply | None = None
+        #: whether the strategy ever left something out of a prompt, or put something in; if not, nothing tested it
+        self.fired = False
         self._hints = Hints()
         self._calls = 0
         if system is not None:
@@ -241,6 +243,7 @@ class Agent:
 
     def _answer(self) -> Reply:
         self.messages = self.memory.messages()
+        self.fired |= len(self.messages) > len(self.memory) or any(s != "verbatim" for s in self.memory.manifest)
         tools = tuple(_tool(raw) for raw in self.memory.tools)
         reply = self._ask([Message.from_dict(raw) for raw in self.messages], self.max_tokens, tools, self._hint())
         self.memory.observe(reply.usage.prompt_tokens)

@@ -7,6 +7,7 @@ Precedence: flag > environment > file > default.
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,7 +23,9 @@ from contextrot.yaml_source import Fault, Node, UnreadableError, parse_yaml, spl
 CONFIG_FILE = "contextrot.yaml"
 ENV_PREFIX = "CONTEXTROT_"
 #: Variables with our prefix that are not settings of a bench.
-_OTHER_VARIABLES = frozenset({"CONTEXTROT_CACHE", "CONTEXTROT_CONFIG", "CONTEXTROT_API_KEY"})
+_OTHER_VARIABLES = frozenset(
+    {"CONTEXTROT_CACHE", "CONTEXTROT_CONFIG", "CONTEXTROT_API_KEY", "CONTEXTROT_BROWSER", "CONTEXTROT_CHROMIUM"}
+)
 
 
 #: Caps on a whole run, in the order in which they are checked. They are no part of what makes a run another one.
@@ -182,6 +185,15 @@ class BenchConfig(BaseModel):
         Annotated[str, Field(description="baseline file or run directory that gates such as 'rmst: -10%' hold against")]
         | None
     ) = None
+    missing_baseline: Annotated[
+        Literal["fail", "pass"],
+        Field(
+            description="a baseline that is not there yet: fail, or pass and do not hold the run to gates that need it"
+        ),
+    ] = "fail"
+    accept_changed: Annotated[
+        bool, Field(description="compare with the baseline although a scenario changed in what it tests")
+    ] = False
     out: Annotated[str, Field(description="folder of the run; default: a new one under results/")] | None = None
 
     @field_validator("scenarios", "strategies", "models", "gates", mode="before")
@@ -322,10 +334,15 @@ def flag_of(name: str) -> str:
 
 
 def from_text(name: str, text: str) -> Any:
-    """The value of a setting written as text (a flag or a variable): lists may be separated by commas."""
+    """The value of a setting written as text (a flag or a variable): lists may be separated by commas.
+
+    A text that is the path of something on this disk is that path, whatever signs are in it.
+    """
     import yaml
 
     is_list = name in ("scenarios", "models", "strategies", "gates")
+    if name in ("scenarios", "models") and os.path.exists(text.removeprefix("local/") if name == "models" else text):
+        return [text]
     if text.lstrip().startswith(("{", "[")):
         try:
             return yaml.safe_load(text)

@@ -43,7 +43,11 @@ _EXAMPLES = "such as 'median >= 30 turns', 'compliance at turn 40 >= 0.9', 'rmst
 _SCOPE = re.compile(r"^(?P<body>.*?)\s*\[(?P<scope>[^\[\]]*)\]$", re.S)
 _ABSOLUTE = re.compile(r"^(?P<name>[a-z_ ]+?)(?:\s+at\s+turn\s+(?P<turn>\S+))?\s*(?P<op>[<>=≥≤!]+)\s*(?P<value>.+)$")
 _RELATIVE = re.compile(r"^(?P<name>[a-z_ ]+?)\s*:\s*(?P<value>.+)$")
-_NUMBER = re.compile(r"^(?P<sign>[-+−]?)\s*\$?\s*(?P<number>\d[\d,_]*\.?\d*|\.\d+)\s*(?P<unit>[a-z%]*)$")
+#: A comma parts thousands and nothing else: read as a sign that may be left out, `1,50` would be 150.
+_NUMBER = re.compile(
+    r"^(?P<sign>[-+−]?)\s*\$?\s*(?P<number>(?:[1-9]\d{0,2}(?:,\d{3})+|\d+(?:_\d+)*)(?:\.\d*)?|\.\d+)\s*"
+    r"(?P<unit>[a-z%]*)$"
+)
 _THOUSANDS = {"k": 1e3, "m": 1e6}
 
 
@@ -225,6 +229,11 @@ def _metric(name: str, text: str, *, say: bool = True) -> str | None:
 
 def _number(written: str, text: str) -> tuple[str, float, str]:
     match = _NUMBER.match(written.strip())
+    if match is None and re.search(r"\d,|,\d", written):
+        raise ConfigError(
+            f"gate {text!r}: {written.strip()!r} has a comma where none can stand: decimals are written with a point "
+            "(1.50), and a comma parts thousands (20,000)"
+        )
     if match is None:
         raise ConfigError(f"gate {text!r}: {written.strip()!r} is not a number with a unit; write it {_EXAMPLES}")
     return match["sign"].replace("−", "-"), float(match["number"].replace(",", "").replace("_", "")), match["unit"]

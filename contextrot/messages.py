@@ -8,7 +8,7 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Literal, NamedTuple, cast
 
-import orjson
+from contextrot.characters import to_json, whole
 
 Role = Literal["system", "user", "assistant", "tool"]
 ROLES: frozenset[str] = frozenset({"system", "user", "assistant", "tool"})
@@ -17,11 +17,17 @@ _KNOWN = frozenset({"role", "content", "tool_calls", "tool_call_id"})
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call of a tool. `arguments` is the JSON text exactly as the model wrote it (it may be malformed)."""
+    """One call of a tool. `arguments` is the JSON text as the model wrote it (it may be malformed; `characters.py`)."""
 
     id: str
     name: str
     arguments: str = "{}"
+
+    def __post_init__(self) -> None:
+        for name in ("id", "name", "arguments"):
+            text = getattr(self, name)
+            if isinstance(text, str) and not text.isascii():
+                object.__setattr__(self, name, whole(text))
 
     @classmethod
     def from_dict(cls, raw: Any) -> ToolCall:
@@ -35,7 +41,7 @@ class ToolCall:
             function = {"name": raw["name"], "arguments": raw.get("arguments", raw.get("input"))}
         arguments = function.get("arguments")
         if not isinstance(arguments, str):
-            arguments = "" if arguments is None else orjson.dumps(arguments).decode()
+            arguments = "" if arguments is None else to_json(arguments).decode()
         return cls(id=str(raw.get("id") or ""), name=str(function.get("name") or ""), arguments=arguments)
 
     def to_dict(self) -> dict[str, Any]:
@@ -98,7 +104,7 @@ class Message:
     @cached_property
     def wire(self) -> bytes:
         """The message as JSON bytes, encoded once however often the session sends it."""
-        return orjson.dumps(self.to_dict())
+        return to_json(self.to_dict())
 
     @cached_property
     def digest(self) -> bytes:
@@ -174,7 +180,10 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model answered. `latency` is in seconds; `model` is the name the provider returned."""
+    """What a model answered. `latency` is in seconds; `model` is the name the provider returned.
+
+    Its texts are whole characters, whoever made it (`characters.py`).
+    """
 
     content: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
@@ -184,6 +193,12 @@ class Reply:
     usage: Usage = NOT_COUNTED
     model: str | None = None
     latency: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("content", "finish_reason", "reasoning", "refusal", "model"):
+            text = getattr(self, name)
+            if isinstance(text, str) and not text.isascii():
+                object.__setattr__(self, name, whole(text))
 
     @classmethod
     def from_dict(cls, raw: str | Mapping[str, Any]) -> Reply:
@@ -196,7 +211,7 @@ class Reply:
         content, calls = raw.get("content"), raw.get("tool_calls") or raw.get("function_call")
         parts = [] if content is None or isinstance(content, (str, Mapping)) else list(content)
         if isinstance(content, Mapping):
-            content = orjson.dumps(content).decode()
+            content = to_json(content).decode()
         elif content is not None and not isinstance(content, str):
             content = Message("assistant", [part for part in parts if _kind(part) not in _THOUGHTS]).text
         listed = list(calls) if isinstance(calls, (list, tuple)) else [calls] if isinstance(calls, Mapping) else []

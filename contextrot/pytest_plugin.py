@@ -6,8 +6,10 @@ beyond the standard library and pytest is imported inside the fixtures. What age
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -28,9 +30,16 @@ SETTINGS = (
 )
 #: What the marker takes; `strategies` besides, for tests that ask for `context_strategy` and for benches.
 MARKER = ("model", "window", "max_tokens", "pin_rules", "strategies")
+_HERE = Path(__file__).parent
 _AGENTS = pytest.StashKey[list["Agent"]]()
 #: The name of the property under which a test's report says what its agents did.
 _PROPERTY = "contextrot"
+#: the strategy that never does anything, which is what it is for
+_PLAIN = "full"
+
+
+class StrategyNeverFired(pytest.PytestWarning):
+    """A test of a context strategy in which the strategy had nothing to do: it sent what `full` sends."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -66,6 +75,8 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Say what the test's agents did; of a failed test also which rules were still in the prompt."""
+    if call.excinfo is not None and call.when == "call" and not item.config.getoption("fulltrace"):
+        _end_at_the_test(call.excinfo.value)
     agents = item.stash.get(_AGENTS, []) if call.when == "call" else []
     for agent in agents:
         item.user_properties.append((_PROPERTY, agent.describe()))
@@ -96,11 +107,12 @@ def _contextrot_models() -> Iterator[Models]:
 
 
 @pytest.fixture
-def make_agent(request: pytest.FixtureRequest, _contextrot_models: Models) -> Callable[..., Agent]:
+def make_agent(request: pytest.FixtureRequest, _contextrot_models: Models) -> Iterator[Callable[..., Agent]]:
     """A factory: ``make_agent(context_strategy="fifo", model=…, window=…, system=…)`` gives a fresh `Agent`.
 
     ``agent.feed(text)`` returns the reply; see `contextrot.agent.Agent` for what else it takes and tells. What is not
-    given comes from the marker, then from the flags, then from the ini file.
+    given comes from the marker, then from the flags, then from the ini file. An agent whose strategy never fired is
+    warned of after the test.
     """
     from contextrot.agent import Agent
 
@@ -113,7 +125,37 @@ def make_agent(request: pytest.FixtureRequest, _contextrot_models: Models) -> Ca
         made.append(agent)
         return agent
 
-    return make
+    yield make
+    for agent in made:
+        if agent.turn and not agent.fired and agent.strategy != _PLAIN:
+            _warn(
+                request.node,
+                f"{agent.strategy} on {agent.model.spec.label} never left anything out in {agent.turn} turns: the last "
+                f"prompt has {agent.tokens:,} of {agent.window:,} tokens, so that this says nothing about it",
+            )
+
+
+def _warn(node: Any, what: str) -> None:
+    node.warn(StrategyNeverFired(f"{what}; a smaller window (--contextrot-window) or a longer session would"))
+
+
+def _end_at_the_test(error: BaseException) -> None:
+    """Of an error that contextrot raised on purpose the sentence is to be read: its traceback ends at the user's line.
+
+    What the user's own code raised on the way is kept, as the cause of a `ModelError`. --full-trace shows everything.
+    """
+    errors = sys.modules.get("contextrot.errors")
+    if errors is None or not isinstance(error, errors.ContextrotError):
+        return
+    frames, step = list[TracebackType](), error.__traceback__
+    while step is not None:
+        frames.append(step)
+        step = step.tb_next
+    ours = [Path(frame.tb_frame.f_code.co_filename).is_relative_to(_HERE) for frame in frames]
+    if True in ours[1:] and ours[-1]:
+        frames[ours.index(True) - 1].tb_next = None
+        if not isinstance(error, errors.ModelError):
+            error.__cause__, error.__suppress_context__ = None, True
 
 
 class Contextrot:
@@ -122,18 +164,30 @@ class Contextrot:
     Runs are written to the test's own temporary folder.
     """
 
-    def __init__(self, settings: dict[str, Any], folder: Path) -> None:
+    def __init__(self, settings: dict[str, Any], folder: Path, node: Any) -> None:
         self._settings = settings
         self._folder = folder
+        self._node = node
         self._runs = 0
 
     def bench(self, scenarios: str | Path | Sequence[str | Path], **settings: Any) -> Run:
-        """Run scenarios and return the `Run`; the arguments are those of `contextrot.bench`."""
+        """Run scenarios and return the `Run`; the arguments are those of `contextrot.bench`.
+
+        A strategy that never fired is warned of.
+        """
+        from contextrot.analysis.evidence import evidence_of
         from contextrot.api import bench
 
         self._runs += 1
         given = {"out": self._folder / f"run-{self._runs}", **self._defaults(), **settings}
-        return bench(scenarios, **{name: value for name, value in given.items() if value is not None})
+        run = bench(scenarios, **{name: value for name, value in given.items() if value is not None})
+        for (scenario, model, strategy), sessions in evidence_of(run).groups().items():
+            if strategy != _PLAIN and not any(session.fired for session in sessions):
+                _warn(
+                    self._node,
+                    f"{strategy} on {model} never left anything out in {scenario}, so that this says nothing about it",
+                )
+        return run
 
     def assert_median(
         self,
@@ -149,6 +203,7 @@ class Contextrot:
         A median that was not reached counts as the turns that were looked at: half of the sessions lasted at least so
         long. Nothing measured is a failure, and so is a name that matches nothing.
         """
+        __tracebackhide__ = True
         wanted = {"strategy": strategy, "scenario": scenario, "model": model}
         groups = [
             group
@@ -162,14 +217,18 @@ class Contextrot:
             if not length.n or lasted is None or lasted < at_least:
                 what = length.text if length.n else "nothing was measured"
                 short.append(f"{group.scenario} × {group.model} × {group.strategy}: {what}")
-        assert groups, f"the run has nothing of { ({name: v for name, v in wanted.items() if v is not None}) }"
-        assert not short, f"the median session should last at least {at_least:g} turns:\n  " + "\n  ".join(short)
+        if not groups:
+            named = ", ".join(f"{kind} {name!r}" for kind, name in wanted.items() if name is not None)
+            raise AssertionError(f"the run has nothing of {named}" if named else "the run holds no sessions")
+        if short:
+            raise AssertionError("\n  ".join([f"the median session should last at least {at_least:g} turns:", *short]))
 
     def assert_gates(self, run: Run, *gates: str | dict[str, str], baseline: Run | str | Path | None = None) -> None:
         """Fail unless every gate passes: ``"median >= 30 turns"``, ``"rmst: -10%"`` (see `contextrot gate`).
 
         No verdict is no pass. baseline: a run, a run directory or a file of `contextrot baseline set`.
         """
+        __tracebackhide__ = True
         from contextrot.analysis.baseline import load_baseline
         from contextrot.analysis.gates import GateOutcome, evaluate
         from contextrot.report.gates import verdict_text
@@ -179,8 +238,8 @@ class Contextrot:
         result = evaluate(run, gates, against)
         keep(run, result)
         broken = [verdict for verdict in result.verdicts if verdict.outcome is not GateOutcome.PASSED]
-        told = "\n  ".join([result.sentence, *map(verdict_text, broken), *result.notes])
-        assert result.passed, told
+        if not result.passed:  # and no `assert`: pytest would explain the result of it, which is pages of verdicts
+            raise AssertionError("\n  ".join([result.sentence, *map(verdict_text, broken), *result.notes]))
 
     def _defaults(self) -> dict[str, Any]:
         names = {"models": "model", "window": "window", "max_tokens": "max_tokens", "strategies": "strategies"}
@@ -190,7 +249,7 @@ class Contextrot:
 @pytest.fixture(name="contextrot")
 def _contextrot(request: pytest.FixtureRequest, tmp_path: Path) -> Contextrot:
     """Benches and assertions on them: ``run = contextrot.bench("scenarios/x.yaml", strategies=["fifo"])``."""
-    return Contextrot(_settings(request), tmp_path)
+    return Contextrot(_settings(request), tmp_path, request.node)
 
 
 def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:

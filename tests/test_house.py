@@ -17,7 +17,7 @@ FLOORS = {
     4: ("bench", "render", "memory", "memory_file", "callbacks", "tasks", "transcripts"),
     3: ("strategies", "scenario"),
     2: ("checks", "models", "config", "gate_grammar"),
-    1: ("messages", "outcomes", "errors", "tokens", "log", "yaml_source", "actions"),
+    1: ("characters", "messages", "outcomes", "errors", "tokens", "log", "yaml_source", "actions"),
 }
 FLOOR_OF = {name: floor for floor, names in FLOORS.items() for name in names}
 

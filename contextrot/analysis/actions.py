@@ -6,7 +6,7 @@ against the first. The unit is the session, and without an interval that exclude
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from contextrot.analysis.curves import compliance
@@ -15,7 +15,11 @@ from contextrot.analysis.figures import Actions, Saved
 from contextrot.analysis.rates import Point, Share, Third
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
 
 THIRDS = ("first", "middle", "last")
 #: what names a reply: a turn of a session, or a branch of it
@@ -86,7 +90,19 @@ def hallucinated(verdicts: pd.DataFrame) -> Share | None:
     return _share(failed.sum(), failed.size())
 
 
-def saved(run_calls: pd.DataFrame, sessions: pd.DataFrame, full: pd.DataFrame) -> Saved | None:
+#: session → turns and prompt tokens (NaN: not said) of its answered calls
+Prompts = Mapping[Any, tuple["Array", "Array"]]
+
+
+def prompts(calls: pd.DataFrame) -> Prompts:
+    """The prompt tokens of every session, read once for a whole run (`saved`)."""
+    rows = calls.loc[calls["outcome"] == "ok", ["session", "turn", "prompt_tokens"]]
+    turns, tokens = (rows[name].to_numpy(dtype=float, na_value=float("nan")) for name in ("turn", "prompt_tokens"))
+    at = rows.groupby(rows["session"].astype(object).to_numpy()).indices
+    return {name: (turns[where], tokens[where]) for name, where in at.items()}
+
+
+def saved(asked: Prompts, sessions: pd.DataFrame, full: pd.DataFrame) -> Saved | None:
     """Prompt tokens spared against `full`: pairs of one scenario and repeat, up to the turn that both reached.
 
     All calls count, auxiliary and probe calls included: what a strategy spends on summaries it has not saved. None
@@ -96,7 +112,7 @@ def saved(run_calls: pd.DataFrame, sessions: pd.DataFrame, full: pd.DataFrame) -
     both = sessions[["session", "last_turn", *pair]].merge(full[["session", "last_turn", *pair]], on=pair)
     both = both.loc[both["last_turn_x"].notna() & both["last_turn_y"].notna()]
     upto = both[["last_turn_x", "last_turn_y"]].min(axis=1).astype(int).tolist()
-    mine, theirs = (_prompt_tokens(run_calls, both[f"session_{side}"].tolist(), upto) for side in "xy")
+    mine, theirs = (_prompt_tokens(asked, both[f"session_{side}"].tolist(), upto) for side in "xy")
     known = [(a, b) for a, b in zip(mine, theirs, strict=True) if a is not None and b]
     if not known:
         return None
@@ -104,15 +120,14 @@ def saved(run_calls: pd.DataFrame, sessions: pd.DataFrame, full: pd.DataFrame) -
     return Saved(share=1 - spent / would, prompt_tokens=spent, full_prompt_tokens=would, pairs=len(known))
 
 
-def _prompt_tokens(calls: pd.DataFrame, names: Sequence[Any], upto: Sequence[int]) -> list[int | None]:
-    """Prompt tokens of each session up to its turn; None where an answered call does not say."""
-    limit = dict(zip(names, upto, strict=True))
-    rows = calls.loc[calls["session"].isin(names) & (calls["outcome"] == "ok")]
-    name = rows["session"].astype(object)
-    rows = rows.loc[rows["turn"].astype(float) <= name.map(limit).astype(float)]
-    tokens = rows["prompt_tokens"].groupby(rows["session"].astype(object))
-    total, unknown = tokens.sum().to_dict(), tokens.apply(lambda column: column.isna().any()).to_dict()
-    return [None if unknown.get(name, True) else int(total[name]) for name in names]
+def _prompt_tokens(asked: Prompts, names: Sequence[Any], upto: Sequence[int]) -> list[int | None]:
+    """Prompt tokens of each session up to its turn; None where an answered call does not say, or none was answered."""
+    found: list[int | None] = []
+    for name, last in zip(names, upto, strict=True):
+        turns, tokens = asked.get(name, ((), ()))
+        mine = [float(n) for turn, n in zip(turns, tokens, strict=True) if turn <= last]
+        found.append(None if not mine or any(n != n for n in mine) else int(sum(mine)))
+    return found
 
 
 def _asking(verdicts: pd.DataFrame) -> pd.DataFrame:

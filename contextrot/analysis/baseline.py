@@ -1,27 +1,29 @@
 """The committed baseline: of each session what pairing needs, in a small JSON file that reads well in a diff.
 
-One session a line; a check is written `turn` and letter: ``"0p 5p 10f 15u"`` (passed, failed, undecided).
+One session a line; a check is written `turn` and letter: ``"0p 5p 10f 15u"`` (passed, failed, undecided). What was not
+asked because the window was full is written as undecided too; that the session overflowed says so.
 """
 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from contextrot.analysis.evidence import Evidence, SessionEvidence, evidence_of
+from contextrot.analysis.baseline_format import BaselineFile, SessionRow, read
+from contextrot.analysis.evidence import Evidence, SessionEvidence, evidence_of, with_window
 from contextrot.errors import BaselineError, StoreError
 
 #: where `contextrot baseline set` writes unless told otherwise
 BASELINE_FILE = "contextrot-baseline.json"
 VERSION = 1
 _GROUP = ("scenario", "model", "strategy", "seed", "turns", "window", "history")
-_VERDICT = re.compile(r"(\d+)([pfu])")
+#: what had no room is written as undecided, which older versions read; which ones they were follows from how the
+#: session ended, or stands in `no_room`
+_WRITTEN = {"p": "p", "f": "f", "u": "u", "w": "u"}
 
 
 def write_baseline(evidence: Evidence, path: Path) -> None:
@@ -37,6 +39,8 @@ def write_baseline(evidence: Evidence, path: Path) -> None:
         "simulated": evidence.simulated,
         "repeats": evidence.repeats,
         "scenarios": dict(sorted(evidence.hashes.items())),
+        "tests": dict(sorted(evidence.tests.items())),
+        "texts": {name: dict(parts) for name, parts in sorted(evidence.texts.items())},
         "floors": [[*key, sorted(names)] for key, names in sorted(evidence.floors.items())],
     }
     groups: dict[tuple[Any, ...], list[SessionEvidence]] = {}
@@ -71,7 +75,8 @@ def load_baseline(path: str | os.PathLike[str]) -> Evidence:
         except StoreError as error:
             raise BaselineError(f"the baseline cannot be used: {error}") from error
     try:
-        content = orjson.loads(where.read_bytes())
+        written = where.read_bytes()
+        content = orjson.loads(written)
     except FileNotFoundError:
         raise BaselineError(
             f"there is no baseline at {where}; make one of a run you trust: contextrot baseline set RUN --out {where}"
@@ -86,10 +91,7 @@ def load_baseline(path: str | os.PathLike[str]) -> Evidence:
         raise BaselineError(
             f"{where} has format {content['contextrot_baseline']}, this contextrot reads {VERSION}; set it anew"
         )
-    try:
-        return _evidence(content, where)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise BaselineError(f"{where} is damaged ({type(error).__name__}: {error}); set the baseline anew") from error
+    return _evidence(read(written, where), where)
 
 
 def _session(session: SessionEvidence) -> dict[str, Any]:
@@ -100,8 +102,12 @@ def _session(session: SessionEvidence) -> dict[str, Any]:
         "tokens": session.tokens,
         "cost": session.cost,
         "calls": session.calls,
-        "checks": {name: " ".join(f"{turn}{letter}" for turn, letter in v) for name, v in session.checks.items()},
+        "checks": {
+            name: " ".join(f"{turn}{letter}" for turn, letter in v) for name, v in _as_undecided(session).items()
+        },
     }
+    if no_room := _no_room(session):
+        row["no_room"] = no_room
     if session.called[1]:
         row["called"] = list(session.called)
     if session.fired:
@@ -109,47 +115,65 @@ def _session(session: SessionEvidence) -> dict[str, Any]:
     return row
 
 
-def _evidence(content: Mapping[str, Any], where: Path) -> Evidence:
+def _no_room(session: SessionEvidence) -> dict[str, str]:
+    """Check → turns that had no room although the session went on: a question longer than what was left."""
+    told = with_window(_as_undecided(session), session.ended, session.last_turn)
+    found = {
+        name: [str(turn) for (turn, letter), (_, known) in zip(verdicts, told[name], strict=True) if letter != known]
+        for name, verdicts in session.checks.items()
+    }
+    return {name: " ".join(turns) for name, turns in found.items() if turns}
+
+
+def _as_undecided(session: SessionEvidence) -> dict[str, tuple[tuple[int, str], ...]]:
+    return {name: tuple((turn, _WRITTEN[letter]) for turn, letter in v) for name, v in session.checks.items()}
+
+
+def _read_checks(row: SessionRow) -> dict[str, tuple[tuple[int, str], ...]]:
+    checks = with_window({name: _verdicts(text) for name, text in row.checks.items()}, row.ended, row.last_turn)
+    full = {name: set(map(int, turns.split())) for name, turns in row.no_room.items()}
+    return {
+        name: tuple((turn, "w" if turn in full.get(name, ()) else letter) for turn, letter in verdicts)
+        for name, verdicts in checks.items()
+    }
+
+
+def _evidence(content: BaselineFile, where: Path) -> Evidence:
     sessions = []
-    for group in content["groups"]:
-        shared = {name: group[name] for name in _GROUP}
-        for row in group["sessions"]:
-            called = row.get("called", (0, 0))
+    for group in content.groups:
+        shared = {name: getattr(group, name) for name in _GROUP}
+        for row in group.sessions:
             sessions.append(
                 SessionEvidence(
                     **shared,
-                    repeat=int(row["repeat"]),
-                    ended=str(row["ended"]),
-                    last_turn=row["last_turn"],
-                    checks={str(name): _verdicts(text) for name, text in row["checks"].items()},
-                    called=(int(called[0]), int(called[1])),
-                    tokens=row["tokens"],
-                    cost=row["cost"],
-                    calls=int(row["calls"]),
-                    fired=bool(row.get("fired", False)),
+                    repeat=row.repeat,
+                    ended=row.ended,
+                    last_turn=row.last_turn,
+                    checks=_read_checks(row),
+                    called=row.called,
+                    tokens=row.tokens,
+                    cost=row.cost,
+                    calls=row.calls,
+                    fired=row.fired,
                 )
             )
     return Evidence(
         source=where.name,
         sessions=tuple(sessions),
-        hashes={str(name): str(value) for name, value in content["scenarios"].items()},
-        floors={(str(s), str(m)): frozenset(map(str, names)) for s, m, names in content["floors"]},
-        repeats=content["repeats"],
-        simulated=bool(content["simulated"]),
-        versions={str(name): str(value) for name, value in content["versions"].items()},
-        git_commit=content["git_commit"],
+        hashes=content.scenarios,
+        tests=content.tests,
+        texts=content.texts,
+        floors={(scenario, model): frozenset(names) for scenario, model, names in content.floors},
+        repeats=content.repeats,
+        simulated=content.simulated,
+        versions=content.versions,
+        git_commit=content.git_commit,
         status="completed",
     )
 
 
 def _verdicts(text: str) -> tuple[tuple[int, str], ...]:
-    found = []
-    for word in text.split():
-        match = _VERDICT.fullmatch(word)
-        if match is None:
-            raise ValueError(f"{word!r} is not a turn and p, f or u")
-        found.append((int(match[1]), match[2]))
-    return tuple(found)
+    return tuple((int(word[:-1]), word[-1]) for word in text.split())
 
 
 def _json(value: Any) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -97,3 +98,19 @@ class Table:
         import pandas as pd
 
         return pd.DataFrame({name: column.finish() for name, column in self.columns.items()}, copy=False)
+
+
+def rows_of_groups(table: pd.DataFrame, number: Mapping[Any, int], parts: int) -> Iterator[pd.DataFrame]:
+    """The rows of each of so many groups of sessions, in their order. number: session → its group.
+
+    One pass over the table: to look for the sessions of each group anew takes groups × rows.
+    """
+    import numpy as np
+
+    session = table["session"].cat
+    of_category = np.array([number.get(name, -1) for name in session.categories] or [-1], dtype=np.intp)
+    code = session.codes.to_numpy(dtype=np.intp)
+    group = np.where(code < 0, -1, of_category[code])
+    order = np.argsort(group, kind="stable")
+    ends = np.searchsorted(group[order], np.arange(parts + 1))
+    return (table.iloc[order[start:end]] for start, end in pairwise(ends))

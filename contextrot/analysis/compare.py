@@ -9,25 +9,31 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from contextrot.analysis.choice import choose, per_session
 from contextrot.analysis.comparison import METRICS, Comparison, Effect, Limits, Row, Side, Tier, overall
 from contextrot.analysis.evidence import Evidence, SessionEvidence, evidence_of
 from contextrot.analysis.matching import Matched, match_runs, match_within
 from contextrot.analysis.measures import (
     Measured,
+    asked_of_both,
     measure,
+    never_came_to,
     pairs_needed,
     reached,
     too_much_missing,
     without_result,
 )
-from contextrot.analysis.paired import EXACTLY, holm
+from contextrot.analysis.paired import EXACTLY, flips_for, holm
 from contextrot.errors import ConfigError
 
 if TYPE_CHECKING:
     from contextrot.analysis.tables import Run
+
+#: so many rows are named in the verdict at most
+MOST_NAMED = 4
 
 
 def compare(
@@ -58,6 +64,8 @@ def compare(
         matched = match_runs(first, second, accept_changed=accept_changed)
         names = (first.source, second.source)
     within = candidate is None
+    tests = len(METRICS) * (len(matched.rows) + len(matched.pooled))
+    limits = replace(limits, flips=max(limits.flips, flips_for(tests, limits.alpha)))
     judged = _judged([_case(pairs, limits, within=within) for pairs in (*matched.rows, *matched.pooled)], limits)
     rows, pooled = judged[: len(matched.rows)], judged[len(matched.rows) :]
     tier = _tier_of(rows, pooled)
@@ -74,6 +82,7 @@ def compare(
         exit_code=code,
         verdict=_verdict(kind, tier, rows, pooled),
         notes=list(matched.notes),
+        choices=choose(first, by, limits) if within else [],
     )
 
 
@@ -152,7 +161,7 @@ def _row(case: _Case, adjusted: Mapping[str, float | None], limits: Limits) -> R
         tier=tier,
         ranked=not case.silent,
         reason=why,
-        note=pairs.note,
+        note="; ".join(filter(None, (pairs.note, asked_of_both(pairs, limits)))),
     )
 
 
@@ -161,6 +170,9 @@ def _effect(found: Measured, p_adjusted: float | None, case: _Case, limits: Limi
     tier, reason = Tier.INSUFFICIENT_DATA, ""
     if not case.reason:
         tier, reason = judge(found, margin, p_adjusted, limits)
+        full = never_came_to(case.pairs, limits, found.metric)
+        if full and tier is not Tier.REGRESSION:
+            tier, reason = Tier.INSUFFICIENT_DATA, full
     return Effect(
         metric=found.metric,
         unit=found.unit,
@@ -192,6 +204,8 @@ def _side(label: str, sessions: Sequence[SessionEvidence], pairs: Matched, plann
         ended=dict(Counter(session.ended for session in sessions)),
         median=median_text(survival),
         fired=any(session.fired for session in sessions),
+        tokens=per_session("tokens", sessions),
+        cost=per_session("cost", sessions),
     )
 
 
@@ -225,11 +239,10 @@ def _verdict(kind: str, tier: Tier, rows: Sequence[Row], pooled: Sequence[Row]) 
     worst = [row for row in (*pooled, *rows) if row.tier is tier]
     count = f"{len([row for row in rows if row.tier is tier])} of {len(rows)} comparisons"
     first = worst[0] if worst else None
-    where = (
-        ""
-        if first is None
-        else f"{first.strategy} on {first.model}" + (f" in {first.scenario}" if first.scenario else "")
-    )
+    # What holds over all scenarios together is not named again for each of them.
+    together = {(row.model, row.strategy) for row in pooled if row.tier is tier}
+    named = [_place(row) for row in worst if row.scenario is None or (row.model, row.strategy) not in together]
+    where = "; ".join(named[:MOST_NAMED]) + (f"; and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else "")
     said = {
         Tier.REGRESSION: f"regression confirmed: {where}" if kind == "runs" else f"shorter sessions confirmed: {where}",
         Tier.IMPROVEMENT: f"improvement: {where}",
@@ -238,6 +251,10 @@ def _verdict(kind: str, tier: Tier, rows: Sequence[Row], pooled: Sequence[Row]) 
         Tier.INSUFFICIENT_DATA: "insufficient data: " + (first.reason if first else "nothing was paired"),
     }[tier]
     return f"{said} ({count})"
+
+
+def _place(row: Row) -> str:
+    return f"{row.strategy} on {row.model}" + (f" in {row.scenario}" if row.scenario else "")
 
 
 def _pairs(n: int) -> str:

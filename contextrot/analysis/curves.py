@@ -160,47 +160,67 @@ def compliance(
     sessions with the same rate, where none can be seen and each session counts once. ``none``: one session has no
     interval.
     """
-    import numpy as np
     import pandas as pd
+
+    columns = [by, "rate", "n", "sessions", "passes", "fails", "undecided", "low", "high", "interval"]
+    return pd.DataFrame(compliance_rows(frame, by, level=level, resamples=resamples, seed=seed), columns=columns)
+
+
+def compliance_rows(
+    frame: pd.DataFrame, by: str, *, level: float = 0.95, resamples: int = 2000, seed: int = 0
+) -> list[dict[str, Any]]:
+    """The rows of `compliance` without the table around them: a run has thousands of them (`analysis/summary.py`)."""
+    import numpy as np
 
     missing = [name for name in ("session", "outcome", by) if name not in frame.columns]
     if missing:
         raise ValueError(f"The verdicts have no column {', '.join(missing)}.")
-    outcome = frame["outcome"].astype(str)
-    marked = pd.DataFrame(
-        {
-            "bin": frame[by],
-            "session": frame["session"],
-            "pass": (outcome == str(Outcome.PASS)).astype(np.int64),
-            "fail": (outcome == str(Outcome.FAIL)).astype(np.int64),
-            "all": 1,
-        }
-    )
+    outcome = frame["outcome"].astype(str).to_numpy()
+    values, place = _coded(frame[by])
+    names, who = _coded(frame["session"])
+    passes, fails = outcome == str(Outcome.PASS), outcome == str(Outcome.FAIL)
+    # What each session brought to each bin. Whole arrays at once: a table has many bins, and a run many tables.
+    known = (place >= 0) & (who >= 0)
+    cells, at = np.unique(place[known] * len(names) + who[known], return_inverse=True)
+    passed = np.bincount(at, passes[known], len(cells)).astype(np.float64)
+    decided = passed + np.bincount(at, fails[known], len(cells)).astype(np.float64)
+    ends = np.searchsorted(cells, np.arange(len(values) + 1) * len(names))
+    counts = [np.bincount(place[kind & (place >= 0)], minlength=len(values)) for kind in (passes, fails, place >= 0)]
     rows: list[dict[str, Any]] = []
-    for value, group in marked.groupby("bin", observed=False, sort=True):
-        total = group[["pass", "fail", "all"]].sum()
-        per_session = group.groupby("session", observed=True)[["pass", "fail"]].sum()
-        passed = per_session["pass"].to_numpy(dtype=float)
-        decided = passed + per_session["fail"].to_numpy(dtype=float)
-        passed, decided = passed[decided > 0], decided[decided > 0]
-        low, high, method = session_interval(passed, decided, level, resamples, seed)
-        n = int(decided.sum())
+    for number, value in enumerate(values):
+        mine = slice(ends[number], ends[number + 1])
+        some = decided[mine] > 0
+        low, high, method = session_interval(passed[mine][some], decided[mine][some], level, resamples, seed)
+        n = int(decided[mine].sum())
         rows.append(
             {
                 by: value,
-                "rate": passed.sum() / n if n else np.nan,
+                "rate": passed[mine].sum() / n if n else np.nan,
                 "n": n,
-                "sessions": len(decided),
-                "passes": int(total["pass"]),
-                "fails": int(total["fail"]),
-                "undecided": int(total["all"]) - n,
+                "sessions": int(some.sum()),
+                "passes": int(counts[0][number]),
+                "fails": int(counts[1][number]),
+                "undecided": int(counts[2][number]) - n,
                 "low": low,
                 "high": high,
                 "interval": method,
             }
         )
-    columns = [by, "rate", "n", "sessions", "passes", "fails", "undecided", "low", "high", "interval"]
-    return pd.DataFrame(rows, columns=columns)
+    return rows
+
+
+def _coded(column: pd.Series[Any]) -> tuple[list[Any], NDArray[np.intp]]:
+    """The values of a column in order, and of each row the number of its value; -1: it has none.
+
+    Those of a category are all its categories, also where a row has none of them.
+    """
+    import numpy as np
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return list(column.cat.categories), np.asarray(column.cat.codes, dtype=np.intp)
+    codes, values = pd.factorize(column, sort=True)
+    return list(values), np.asarray(codes, dtype=np.intp)
 
 
 def session_interval(

@@ -32,7 +32,7 @@ def floor(gate: Gate, run: Evidence, limits: Limits) -> list[GateVerdict]:
     found = []
     groups = in_scope(gate, run)
     if gate.turn is not None:
-        _known_turn(gate, [session for sessions in groups.values() for session in sessions])
+        known_turn(gate, [session for sessions in groups.values() for session in sessions])
     acting = {session.scenario for session in run.sessions if session.called[0]}
     for key, sessions in groups.items():
         without = run.floors.get((key[0], key[1]), frozenset())
@@ -101,10 +101,16 @@ def _estimate(gate: Gate, sessions: Sequence[SessionEvidence], without: frozense
             "that came so far would flatter"
         )  # fmt: skip
     if gate.metric == "compliance":
-        asked = [s.undecided(without) for s in sessions]
-        undecided, verdicts = sum(u for u, _ in asked), sum(n for _, n in asked)
-        if undecided > limits.max_unfinished * verdicts:
-            return None, None, None, len(known), f"{undecided} of {verdicts} verdicts are undecided"
+        found = [s.undecided(without) for s in sessions]
+        undecided, asked = sum(u for u, _ in found), sum(n for _, n in found)
+        if undecided > limits.max_unfinished * asked:
+            return None, None, None, len(known), f"{undecided} of {asked} verdicts are undecided"
+        unasked = sum(len(s.no_room(without)) for s in sessions)
+        if gate.turn is None and unasked > limits.max_unfinished * (asked + unasked):
+            return None, None, None, len(known), (
+                f"overflow: {unasked} of {asked + unasked} checks were never asked, because the window was full "
+                f"({_ends(sessions)}); a rate over those before it would flatter"
+            )  # fmt: skip
     import numpy as np
 
     passed, decided = (np.array([pair[at] for pair in known]) for at in (0, 1))
@@ -145,7 +151,8 @@ def _asks_at(sessions: Sequence[SessionEvidence], turn: int, without: frozenset[
     return any(at == turn for s in sessions for name, v in s.checks.items() if name not in without for at, _ in v)
 
 
-def _known_turn(gate: Gate, sessions: Sequence[SessionEvidence]) -> None:
+def known_turn(gate: Gate, sessions: Sequence[SessionEvidence]) -> None:
+    """Raises `NothingMatchedError` where nothing is checked at the turn of a gate."""
     turns = {at for session in sessions for verdicts in session.checks.values() for at, _ in verdicts}
     planned = max((session.turns or 0 for session in sessions), default=0)
     if gate.turn not in turns:

@@ -14,11 +14,15 @@ from contextrot.gate_grammar import Gate
 
 
 class GateOutcome(StrEnum):
-    """What became of a gate. `NO_VERDICT` is neither good news nor bad, and never a pass."""
+    """What became of a gate. `NO_VERDICT` is neither good news nor bad, and never a pass.
+
+    `NOT_HELD`: it needs a baseline, there is none yet, and the user said that this is no fault (a first run in CI).
+    """
 
     PASSED = "passed"
     FAILED = "failed"
     NO_VERDICT = "no_verdict"
+    NOT_HELD = "not_held"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,8 @@ class GateVerdict:
 class GateResult:
     """All verdicts with the exit code: 1 one failed, 4 not comparable, 3 no verdict, else 0.
 
-    notes: sentences on what was not compared. simulated: some model of either run was.
+    notes: sentences on what was not compared, and on what changed with what is held to the gates. simulated: some model
+    of either run was. Where the gates could not be held at all (`refused`) it is the code of the error.
     """
 
     run: str
@@ -78,6 +83,17 @@ class GateResult:
 def nothing(gate: str, scope: dict[str, str], reason: str, *, code: int = 3, limit: float = 0.0) -> GateVerdict:
     """No verdict, with the sentence why."""
     return GateVerdict(gate, scope, GateOutcome.NO_VERDICT, reason, None, limit, None, None, 0, "", code)
+
+
+def refused(run: Evidence, gates: Sequence[str], baseline: str | None, sentence: str, code: int) -> GateResult:
+    """What is kept of a run whose gates could not be held: the sentence of the error and its exit code, for every gate.
+
+    So that a report of the run, made later, does not look as if nothing had been asked of it.
+    """
+    verdicts = [nothing(gate, {}, sentence, code=code) for gate in gates or ("gates",)]
+    return GateResult(
+        run.source, baseline, verdicts, code, f"the gates could not be held: {sentence}", [], run.simulated
+    )
 
 
 def fits(gate: Gate, key: Sequence[str]) -> bool:

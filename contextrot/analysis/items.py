@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from contextrot.analysis.curves import compliance
+from contextrot.analysis.curves import compliance_rows
 from contextrot.analysis.rates import ItemRate, Rate
 
 if TYPE_CHECKING:
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 def by_item(verdicts: pd.DataFrame) -> list[ItemRate]:
     """Compliance of each item after turn 0, by probe and item; none when no probe rotates."""
     rotated = verdicts["item"].notna() & (verdicts["item"].astype(object) != "")
-    later = verdicts.loc[(verdicts["turn"] > 0) & rotated]
+    later = verdicts.loc[(verdicts["turn"] > 0) & rotated, ["id", "item", "session", "outcome"]]
     found = []
     for (name, item), rows in later.groupby(["id", "item"], observed=True, sort=True):
-        table = compliance(rows[["session", "outcome"]].assign(all="all"), "all")
-        found.append(ItemRate(**Rate.fields(table.iloc[0].to_dict()), id=str(name), item=str(item)))
+        (row,) = compliance_rows(rows[["session", "outcome"]].assign(all="all"), "all")
+        found.append(ItemRate(**Rate.fields(row), id=str(name), item=str(item)))
     return found

@@ -22,8 +22,10 @@ def session_length(sessions: pd.DataFrame, verdicts: pd.DataFrame, deepest: dict
 
     from contextrot.analysis.survival import kaplan_meier, median_text
 
-    known = sessions.loc[sessions["duration"].notna()]
-    decided = verdicts.loc[verdicts["outcome"].isin(["pass", "fail"])]
+    columns = ["session", "duration", "event", "first_fail_turn", "last_pass_turn"]
+    known = sessions.loc[sessions["duration"].notna(), columns]
+    columns = ["session", "turn", "outcome", "cause", "subject", "id"]
+    decided = verdicts.loc[verdicts["outcome"].isin(["pass", "fail"]), columns]
     durations = known["duration"].astype(int).tolist()
     ended = (known["event"].astype(object) != "").astype(int).tolist()
     failed = known.loc[known["event"] == "fail"]

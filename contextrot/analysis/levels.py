@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from contextrot.analysis.curves import compliance
+from contextrot.analysis.curves import compliance_rows
 from contextrot.analysis.figures import Reached
 from contextrot.analysis.rates import Point
 from contextrot.strategies.monitor import BudgetMonitor
@@ -42,9 +42,8 @@ def by_level(verdicts: pd.DataFrame) -> list[Point]:
     known = verdicts.loc[verdicts["occupancy"].notna(), ["session", "outcome", "occupancy"]]
     spoken: list[str] = [MONITOR.level(share) for share in known["occupancy"].astype(float)]
     named = pd.Categorical(spoken, categories=list(LEVELS), ordered=True)
-    table = compliance(known.assign(level=named), "level")
     return [
         Point.of(row, float(LEVELS.index(row["level"])), str(row["level"]))
-        for row in table.to_dict("records")
+        for row in compliance_rows(known.assign(level=named), "level")
         if row["n"] + row["undecided"]
     ]

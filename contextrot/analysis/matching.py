@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from contextrot.analysis.evidence import Evidence, SessionEvidence, names
 from contextrot.errors import BaselineError, ConfigError
+from contextrot.outcomes import Ended
 
 Pair = tuple[SessionEvidence, SessionEvidence]
 Key = tuple[str, str, str]
 _KINDS = ("scenario", "model", "strategy")
+#: `Evidence.status` of a run that is still to be made
+PLANNED = "planned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +22,7 @@ class Matched:
 
     labels: how the sides are called where they differ (the model or strategy); baseline, candidate: all sessions of
     either side, paired or not; planned: how many each side should have had. without: scenario → checks that decide
-    nothing, because they pass their floor control on either side.
+    nothing, because they pass their floor control on either side or were asked on one side alone.
     """
 
     scenario: str | None
@@ -49,8 +52,8 @@ def match_runs(baseline: Evidence, candidate: Evidence, *, accept_changed: bool 
     """Pair the sessions of two runs by scenario, model, strategy and repeat.
 
     A model (or strategy) that alone changed its name, one on each side, is the change that is looked at, and is paired.
-    What is not on both sides is noted. Raises `BaselineError` when nothing remains: different scenario files (unless
-    `accept_changed`), seeds, turns, windows or histories cannot be paired.
+    What is not on both sides is noted, checks too: they are paired by their ids. Raises `BaselineError` when nothing
+    remains: different scenario files (unless `accept_changed`), seeds, turns, windows or histories cannot be paired.
     """
     for run, word in ((baseline, "baseline"), (candidate, "candidate")):
         if not run.sessions:
@@ -69,8 +72,18 @@ def match_runs(baseline: Evidence, candidate: Evidence, *, accept_changed: bool 
         if why:
             incompatible.append(f"{_named(key)}: {why}")
             continue
+        gone, come = _only(theirs, sessions), _only(sessions, theirs)
+        if gone and come and not _checks(theirs) & _checks(sessions):
+            incompatible.append(f"{_named(key)}: no check is on both sides ({names(gone)}, now {names(come)})")
+            continue
+        notes += [
+            f"{_named(key)}: what {names(checks)} said is only in {run.source}: not compared"
+            for checks, run in ((gone, baseline), (come, candidate))
+            if checks
+        ]
         labels = [_label(was), _label(key)] if was != key else [baseline.source, candidate.source]
-        rows.append(_matched(key, (labels[0], labels[1]), theirs, sessions, baseline, candidate, note))
+        row = _matched(key, (labels[0], labels[1]), theirs, sessions, baseline, candidate, note)
+        rows.append(replace(row, without={key[0]: row.without[key[0]] | gone | come}))
     notes += [f"{_named(key)} is only in {baseline.source}: not compared" for key in first if key not in used]
     if not rows:
         raise BaselineError(_nothing(baseline, candidate, incompatible))
@@ -88,6 +101,7 @@ def match_within(run: Evidence, by: str, reference: str | None) -> Matching:
     found = list(dict.fromkeys(key[at] for key in groups))
     if not found:
         raise BaselineError(f"{run.source} holds no sessions")
+    # Groups stand in the order of the run, so the first is the one that the user named first.
     chosen = reference or ("full" if by == "strategy" and "full" in found else found[0])
     if chosen not in found:
         close = [name for name in found if name.startswith(chosen)]
@@ -142,6 +156,16 @@ def _matched(
         without={scenario: frozenset(floors)},
         note=note,
     )
+
+
+def _checks(sessions: Sequence[SessionEvidence]) -> frozenset[str]:
+    return frozenset(name for session in sessions for name in session.checks)
+
+
+def _only(side: Sequence[SessionEvidence], other: Sequence[SessionEvidence]) -> frozenset[str]:
+    """Checks of one side that the other does not have; none where no session of the other came to its end."""
+    finished = any(session.ended == Ended.COMPLETED for session in other)
+    return _checks(side) - _checks(other) if finished else frozenset()
 
 
 def _pooled(rows: Sequence[Matched]) -> list[Matched]:
@@ -200,23 +224,35 @@ def _differs(
     accept_changed: bool,
 ) -> tuple[str, str]:
     """Why two groups may not be paired (empty when they may), and what a reader has to know when they are."""
-    for name, word in (("seed", "seed"), ("turns", "turns"), ("window", "window"), ("history", "history")):
+    for name, word in (
+        ("seed", "seed"), ("turns", "number of turns"), ("window", "window"), ("history", "history"),
+    ):  # fmt: skip
         old, new = ({getattr(session, name) for session in side} for side in (theirs, mine))
-        if name == "window" and (theirs[0].model != mine[0].model):
-            continue  # two models have the windows they have
+        if name == "window" and (theirs[0].model != mine[0].model or (candidate.status == PLANNED and None in new)):
+            continue  # two models have the windows they have; of a planned session it may not be known yet
         if old != new:
             return f"another {word} ({_values(old)}, now {_values(new)})", ""
     scenario = mine[0].scenario
     old_hash, new_hash = baseline.hashes.get(scenario, ""), candidate.hashes.get(scenario, "")
     if old_hash != new_hash:
+        old_test, new_test = baseline.tests.get(scenario, ""), candidate.tests.get(scenario, "")
+        if old_test and old_test == new_test:
+            texts = _texts(baseline.texts.get(scenario, {}), candidate.texts.get(scenario, {}))
+            return "", f"the scenario's texts changed ({texts}), so that their change is part of the difference"
         if not accept_changed:
             return (
-                f"the scenario changed (was {old_hash[:8] or 'unknown'}, now {new_hash[:8] or 'unknown'}); "
-                "set a new baseline, or accept it with --accept-changed",
+                f"the scenario changed in what it tests (was {old_hash[:8] or 'unknown'}, now "
+                f"{new_hash[:8] or 'unknown'}); set a new baseline, or accept it with --accept-changed",
                 "",
             )
-        return "", "the scenario file changed, so the change of the file is part of the difference"
+        return "", "the scenario changed in what it tests, so that its change is part of the difference"
     return "", ""
+
+
+def _texts(old: Mapping[str, str], new: Mapping[str, str]) -> str:
+    """Which texts differ: ``system, rule json-reply``."""
+    changed = [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
+    return ", ".join(changed) or "in the order of its parts"
 
 
 def _nothing(baseline: Evidence, candidate: Evidence, incompatible: Sequence[str]) -> str:

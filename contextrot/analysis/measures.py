@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from contextrot.analysis.comparison import Limits
-from contextrot.analysis.evidence import SessionEvidence
-from contextrot.analysis.matching import Matched
+from contextrot.analysis.evidence import WINDOW_ENDS, SessionEvidence
+from contextrot.analysis.matching import Matched, Pair
 from contextrot.analysis.paired import EXACTLY, PairedMean, paired_mean, paired_rate, pseudo_means
 
 
@@ -31,15 +31,21 @@ def measure(metric: str, pairs: Matched, limits: Limits) -> Measured | None:
     """The paired difference of a metric over the pairs of a row; None where there is nothing of the kind.
 
     Restricted means are taken within each scenario up to a horizon that both sides reached; pairs of several scenarios
-    then stand side by side.
+    then stand side by side. Compliance is that of the checks which both sessions of a pair were asked: where the window
+    ended one of them, the other would be held to later turns, which are harder.
     """
-    options: dict[str, Any] = {"level": limits.level, "resamples": limits.resamples, "seed": limits.seed}
+    options: dict[str, Any] = {
+        "level": limits.level,
+        "resamples": limits.resamples,
+        "flips": limits.flips,
+        "seed": limits.seed,
+    }
     if metric == "restricted_mean":
         return _lengths(pairs, options)
     sides = []
     for side in (0, 1):
         count: list[tuple[int, int]] = [
-            pair[side].called if metric == "tool_calls" else pair[side].passed(pairs.without[pair[side].scenario])
+            pair[side].called if metric == "tool_calls" else _passed(pair, side, pairs.without[pair[side].scenario])
             for pair in pairs.pairs
         ]
         sides.append(count)
@@ -49,6 +55,11 @@ def measure(metric: str, pairs: Matched, limits: Limits) -> Measured | None:
     a, b = ([side[k] for k in both] for side in sides)
     rates = [sum(p for p, _ in side) / sum(n for _, n in side) if both else None for side in (a, b)]
     return Measured(metric, rates[0], rates[1], paired_rate(a, b, **options))
+
+
+def _passed(pair: Pair, side: int, without: frozenset[str]) -> tuple[int, int]:
+    other = pair[1 - side]
+    return pair[side].passed(without, apart=other.missed(pair[side].asked(without), without))
 
 
 def reached(pairs: Matched, scenario: str) -> float | None:
@@ -108,7 +119,10 @@ def without_result(sessions: Sequence[SessionEvidence], planned: int | None = No
 
 
 def too_much_missing(pairs: Matched, limits: Limits) -> str:
-    """A sentence why a row may not be judged: too many sessions or verdicts without a result. Empty when it may."""
+    """A sentence why a row may not be judged: too many sessions or verdicts without a result. Empty when it may.
+
+    What a full window left no room for is not among them: see `never_came_to`.
+    """
     for name, sessions, planned in (
         ("baseline", pairs.baseline, pairs.planned[0]),
         ("candidate", pairs.candidate, pairs.planned[1]),
@@ -117,9 +131,54 @@ def too_much_missing(pairs: Matched, limits: Limits) -> str:
         if total and bad > limits.max_unfinished * total:
             return f"{bad} of {total} sessions of the {name} ended without a result"
         counts = [session.undecided(pairs.without[session.scenario]) for session in sessions]
-        undecided, verdicts = sum(u for u, _ in counts), sum(n for _, n in counts)
-        if verdicts and undecided > limits.max_unfinished * verdicts:
-            return (
-                f"{undecided} of {verdicts} verdicts of the {name} are undecided (errors, empty or truncated replies)"
-            )
+        undecided, asked = sum(u for u, _ in counts), sum(n for _, n in counts)
+        if undecided > limits.max_unfinished * asked:
+            return f"{undecided} of {asked} verdicts of the {name} are undecided (errors, empty or truncated replies)"
     return ""
+
+
+def never_came_to(pairs: Matched, limits: Limits, metric: str) -> str:
+    """A sentence why a row may be no good news in a metric: its window was full before much of the baseline's checks.
+
+    Empty when it may. An overflow is an event of the length, which it therefore never stands in the way of; a rate or a
+    sum over the turns before it says nothing of those that the candidate never came to.
+    """
+    if metric == "restricted_mean":
+        return ""
+    unasked, asked = never_asked(pairs, of="candidate")
+    if unasked <= limits.max_unfinished * asked:
+        return ""
+    full = sum(session.ended in WINDOW_ENDS for session in pairs.candidate)
+    return (
+        f"overflow: {unasked} of {asked} checks that the baseline was asked were never asked of the candidate, whose "
+        f"window was full ({full} of {len(pairs.candidate)} sessions ended there)"
+    )
+
+
+def asked_of_both(pairs: Matched, limits: Limits) -> str:
+    """What a reader has to know of a compliance where the baseline's window was full before much of the candidate's.
+
+    A sentence, empty where it was not.
+    """
+    unasked, asked = never_asked(pairs, of="baseline")
+    if unasked <= limits.max_unfinished * asked:
+        return ""
+    return (
+        f"compliance is that of the {asked - unasked} checks both sides were asked: the baseline's window was full "
+        f"before {unasked} more"
+    )
+
+
+def never_asked(pairs: Matched, *, of: str) -> tuple[int, int]:
+    """(checks that one side was not asked because its window was full, of so many that the other side was asked).
+
+    of: ``baseline`` or ``candidate``, the side that was not asked.
+    """
+    side = 1 if of == "candidate" else 0
+    unasked = asked = 0
+    for pair in pairs.pairs:
+        without = pairs.without[pair[0].scenario]
+        others = pair[1 - side].asked(without)
+        unasked += len(pair[side].missed(others, without))
+        asked += len(others)
+    return unasked, asked

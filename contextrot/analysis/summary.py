@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from contextrot.analysis.actions import acting_replies, actions, hallucinated, saved
+from contextrot.analysis.actions import acting_replies, actions, hallucinated, prompts, saved
 from contextrot.analysis.causes import cause_split, controls
+from contextrot.analysis.columns import rows_of_groups
 from contextrot.analysis.figures import RUNNING, Control, FirstFailure, Group, Origin, Reference, Spent, Summary
 from contextrot.analysis.grids import families
 from contextrot.analysis.items import by_item
@@ -85,13 +86,16 @@ def _groups(
     deepest = decided.groupby(decided["scenario"].astype(object))["turn"].max().astype(float).to_dict()
     split = {tuple(row[key] for key in by): row for row in cause_split(run, by).to_dict("records")}
     own = {str(model["label"]) for model in run.config.get("models") or () if model.get("own_memory")}
+    full = sessions.loc[sessions["strategy"] == FULL]
+    whole = {str(model): rows for model, rows in full.groupby(full["model"].astype(object))}
+    asked = prompts(run.turns) if whole else {}
+    keyed = list(sessions.groupby(by, observed=True, sort=True))
+    number = {name: place for place, (_, rows) in enumerate(keyed) for name in rows["session"]}
+    tables = [rows_of_groups(table, number, len(keyed)) for table in (verdicts, run.turns)]
     found = []
-    for key, rows in sessions.groupby(by, observed=True, sort=True):
-        names = set(rows["session"])
-        mine = verdicts.loc[verdicts["session"].isin(names)]
-        calls = run.turns.loc[run.turns["session"].isin(names)]
-        whole = sessions.loc[(sessions["strategy"] == FULL) & (sessions["model"] == rows["model"].iloc[0])]
-        spared = None if rows["strategy"].iloc[0] == FULL else saved(run.turns, rows, whole)
+    for (key, rows), mine, calls in zip(keyed, *tables, strict=True):
+        model, strategy = str(rows["model"].iloc[0]), str(rows["strategy"].iloc[0])
+        spared = None if strategy == FULL or model not in whole else saved(asked, rows, whole[model])
         causes = {str(name): int(value) for name, value in split.get(key, {}).items() if name not in by}
         named = dict(zip(by, map(str, key), strict=True))
         group = replace(_group(named, rows, mine, calls, causes, deepest, own), saved=spared)
@@ -111,12 +115,12 @@ def _group(
     deepest: dict[Any, float],
     own_memory: set[str],
 ) -> Group:
-    planned = sessions["turns_planned"].max()
+    planned, kinds = sessions["turns_planned"].max(), _kinds(verdicts)
     occupied = calls["occupancy"].dropna()
     undecided = verdicts.loc[~verdicts["outcome"].isin(["pass", "fail"]), "outcome"]
-    turn_calls = calls.loc[calls["purpose"].isin(["turn", "probe"])]
+    turn_calls = calls["purpose"].isin(["turn", "probe"])
     reuse = sessions["mean_prefix_reuse"].dropna()
-    gone = turn_calls[["masked", "offloaded", "summarised", "dropped"]].fillna(0).to_numpy()  # retrieved is in view
+    gone = calls.loc[turn_calls, ["masked", "offloaded", "summarised", "dropped"]].fillna(0).to_numpy()  # not retrieved
     return Group(
         scenario=names.get("scenario"),
         model=names["model"],
@@ -131,8 +135,8 @@ def _group(
         ended=_ended(sessions),
         length=session_length(sessions, verdicts, deepest),
         compliance=_compliance(sessions, verdicts, deepest),
-        by_turn={kind: _by_turn(rows) for kind, rows in _kinds(verdicts)},
-        by_occupancy={kind: _by_occupancy(rows) for kind, rows in _kinds(verdicts)},
+        by_turn={kind: _by_turn(rows) for kind, rows in kinds},
+        by_occupancy={kind: _by_occupancy(rows) for kind, rows in kinds},
         by_check=_by_check(verdicts),
         by_item=by_item(verdicts),
         by_level=by_level(verdicts),
@@ -155,7 +159,8 @@ def _group(
 
 def _first_failure(sessions: pd.DataFrame) -> FirstFailure | None:
     """The earliest, of those after the fresh session where there are any: there something had been kept before."""
-    failed = sessions.loc[sessions["event"] == "fail"].sort_values(["first_fail_turn", "repeat"], kind="stable")
+    columns = ["session", "first_fail_turn", "repeat"]
+    failed = sessions.loc[sessions["event"] == "fail", columns].sort_values(columns[1:], kind="stable")
     if not len(failed):
         return None
     later = failed.loc[failed["first_fail_turn"] > 0]
@@ -165,7 +170,8 @@ def _first_failure(sessions: pd.DataFrame) -> FirstFailure | None:
 
 def _kinds(verdicts: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """Verdicts per kind, the kinds that occur only."""
-    split = [(kind, verdicts.loc[verdicts["kind"] == kind]) for kind in SESSION_KINDS]
+    columns = ["session", "outcome", "turn", "occupancy"]
+    split = [(kind, verdicts.loc[verdicts["kind"] == kind, columns]) for kind in SESSION_KINDS]
     return [(kind, rows) for kind, rows in split if len(rows)]
 
 
@@ -181,38 +187,34 @@ def _compliance(sessions: pd.DataFrame, verdicts: pd.DataFrame, deepest: dict[An
         "at_depth": turn > half,
         "last_turn": turn == last,
     }
-    return {name: _rate(verdicts.loc[rows]) for name, rows in parts.items()}
+    narrow = verdicts[["session", "outcome"]]
+    return {name: _rate(narrow.loc[rows]) for name, rows in parts.items()}
 
 
 def _rate(verdicts: pd.DataFrame) -> Rate:
-    from contextrot.analysis.curves import compliance
+    from contextrot.analysis.curves import compliance_rows
 
-    table = compliance(verdicts[["session", "outcome"]].assign(all="all"), "all")
-    if not len(table):
-        return Rate(None, 0, 0, 0, 0, 0, None, None)
-    return Rate(**Rate.fields(table.iloc[0].to_dict()))
+    rows = compliance_rows(verdicts[["session", "outcome"]].assign(all="all"), "all")
+    return Rate(**Rate.fields(rows[0])) if rows else Rate(None, 0, 0, 0, 0, 0, None, None)
 
 
 def _by_turn(verdicts: pd.DataFrame) -> list[Point]:
-    from contextrot.analysis.curves import compliance
+    from contextrot.analysis.curves import compliance_rows
 
-    table = compliance(verdicts[["session", "outcome", "turn"]], "turn")
-    return [Point.of(row, float(row["turn"]), str(row["turn"])) for row in table.to_dict("records")]
+    rows = compliance_rows(verdicts[["session", "outcome", "turn"]], "turn")
+    return [Point.of(row, float(row["turn"]), str(row["turn"])) for row in rows]
 
 
 def _by_occupancy(verdicts: pd.DataFrame) -> list[Point]:
     """The curve over bins of a tenth of the window; bins without a decided verdict stay, as gaps."""
-    from contextrot.analysis.curves import bin_label, compliance, occupancy_bins
+    from contextrot.analysis.curves import bin_label, compliance_rows, occupancy_bins
 
     rows = verdicts[["session", "outcome"]].assign(bin=occupancy_bins(verdicts["occupancy"].tolist()))
-    return [
-        Point.of(row, float(row["bin"].mid), bin_label(row["bin"]))
-        for row in compliance(rows, "bin").to_dict("records")
-    ]
+    return [Point.of(row, float(row["bin"].mid), bin_label(row["bin"])) for row in compliance_rows(rows, "bin")]
 
 
 def _by_check(verdicts: pd.DataFrame) -> list[CheckRate]:
-    later = verdicts.loc[verdicts["turn"] > 0]
+    later = verdicts.loc[verdicts["turn"] > 0, ["kind", "id", "subject", "session", "outcome"]]
     found = []
     for (kind, name), rows in later.groupby(["kind", "id"], observed=True, sort=True):
         subject = rows["subject"].dropna()

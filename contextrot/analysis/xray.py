@@ -1,40 +1,30 @@
-"""The X-ray of one session: call by call, where each rule and fact stood, and why the first check failed.
-
-A session file says what became of every log message in every call (its manifest) and which rule or fact each verdict
-was about; it does not say which message states it. That follows: a verdict says how many turns back it was stated.
-Pure functions over a `Transcript`; nothing is read from the scenario, so that a report needs the run directory alone.
-"""
+"""The X-ray of one session: its calls, where each rule and fact stood, and in words why the first check failed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from contextrot.analysis.replay_view import Record, Transcript
+from contextrot.analysis.standings import (
+    COLUMN_PURPOSES,
+    IN_PROMPT,
+    IN_QUESTION,
+    INCOMPLETE,
+    UNKNOWN,
+    Standing,
+    cell_words,
+    standings_of,
+)
 from contextrot.analysis.tables import SESSION_KINDS
-from contextrot.outcomes import Cause, Ended, Status
+from contextrot.outcomes import Cause, Ended
 
 if TYPE_CHECKING:
     from contextrot.analysis.tables import Run
 
-#: purposes of the calls that are columns of the X-ray; helpers and judges work on texts of their own
-COLUMN_PURPOSES = frozenset({"turn", "probe", "control"})
-#: statuses of a message that was sent as it is
-SENT = frozenset({str(Status.VERBATIM), str(Status.RETRIEVED)})
-#: what else a cell can say: its message was not sent as it is but what it says stood in another; it stood in the
-#: question itself; the message was sent, but not all that the answer needs; what was sent is not known
-ELSEWHERE, IN_QUESTION, INCOMPLETE, UNKNOWN = "elsewhere", "question", "incomplete", "unknown"
-_WORDS = {
-    ELSEWHERE: "in another message",
-    IN_QUESTION: "in the question itself",
-    INCOMPLETE: "only in part",
-    UNKNOWN: "not known",
-}
-_IN_PROMPT = SENT | {ELSEWHERE, IN_QUESTION}
-#: runs of a band that are told one by one; a strategy that takes back and forth is told in numbers
-_MOST_RUNS = 4
+#: checks whose answer rests on several facts; a record names the first of them
+_OF_SEVERAL = frozenset({"recall_list"})
 #: turns that are named one by one
 _MOST_TURNS = 5
 #: characters of a check's reason that open the X-ray; the whole of it stands with the verdict
@@ -42,23 +32,6 @@ _LONGEST_REASON = 200
 
 #: (turn, number of the graded call, kind, id) of a verdict → its final cause
 Causes = Mapping[tuple[int, int | None, str, str], str]
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """Where one rule or fact stood.
-
-    kind: `constraint` or `fact`. versions: ``(turn, index in the log)`` of every statement of it, a fact's newest last.
-    cells: one per column: a status of the message that states it, or `elsewhere` (not sent as it is, but its text stood
-    in another message), `question` (in the probe itself), `incomplete` (sent, but not all the answer needs), `unknown`
-    (the agent keeps its own memory), or empty before it is said. words: the same as a sentence.
-    """
-
-    id: str
-    kind: str
-    versions: tuple[tuple[int, int], ...]
-    cells: tuple[str, ...]
-    words: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +71,7 @@ def xray(transcript: Transcript, causes: Causes | None = None) -> Xray:
     calls = [record for record in transcript.records if record["t"] == "call" and record["purpose"] in COLUMN_PURPOSES]
     verdicts = [record for record in transcript.records if record["t"] == "verdict"]
     # A control says by its kind where its statement stands: in the question, or nowhere.
-    standings = () if transcript.head.get("control") else tuple(_standings(transcript, calls, verdicts))
+    standings = () if transcript.head.get("control") else tuple(standings_of(transcript, calls, verdicts))
     failed = [v for v in verdicts if v["outcome"] == "fail" and v["kind"] in SESSION_KINDS]
     first = min((verdict["turn"] for verdict in failed), default=None)
     return Xray(
@@ -115,115 +88,6 @@ def cause_of(verdict: Record, causes: Causes | None) -> str | None:
     if causes is None:
         return verdict.get("cause")
     return causes.get((verdict["turn"], verdict.get("call"), verdict["kind"], verdict["id"]))
-
-
-def _standings(transcript: Transcript, calls: Sequence[Record], verdicts: Sequence[Record]) -> Iterable[Standing]:
-    """Every rule and fact that a verdict was about, rules first, each in the order it was first tested."""
-    said = {
-        record["turn"]: record
-        for record in reversed(transcript.records)  # the first message of a turn is the user's, and it stays
-        if record["t"] == "msg" and record["branch"] is None and record["origin"] not in ("reply", "tool")
-    }
-    about: dict[str, list[Record]] = {}
-    for verdict in verdicts:
-        if verdict.get("subject"):
-            about.setdefault(verdict["subject"], []).append(verdict)
-    found = []
-    for name, tested in about.items():
-        # In the fresh session a statement stands in the question: that says nothing about where it will be said.
-        stated = {v["turn"] - v["since_turns"] for v in tested if v["turn"] and v.get("since_turns") is not None}
-        versions = tuple((turn, said[turn]["i"]) for turn in sorted(_earlier(stated & said.keys(), said)))
-        rule = 0 in stated or any(v["kind"] == "passive" for v in tested)
-        if not rule and versions:
-            rule = said[versions[0][0]]["origin"] == "constraint"
-        statements = {index: _flat(transcript.message(index)) for turn, index in versions if turn}
-        visible = {v["call"]: v.get("in_view") for v in tested if v.get("call") is not None}
-        cells = tuple(_cell(call, versions, statements, visible.get(call["n"])) for call in calls)
-        kind = "constraint" if rule else "fact"
-        found.append(Standing(name, kind, versions, cells, _standing_words(versions, cells, calls)))
-    return sorted(found, key=lambda standing: standing.kind != "constraint")
-
-
-def _earlier(stated: set[int], said: Mapping[int, Record]) -> set[int]:
-    """The turns of a statement and of the values of the same fact before it, which no probe need have asked for.
-
-    A fact that changes is told in the same words but for the value; a distractor has an origin of its own.
-    """
-    facts = {turn: _flat(record["message"]) for turn, record in said.items() if record["origin"] == "fact"}
-    alike = {
-        turn
-        for turn, text in facts.items()
-        if any(turn < other and _reworded(text, facts[other]) for other in stated & facts.keys())
-    }
-    return stated | alike
-
-
-def _flat(message: Record) -> str:
-    """The text of a message in one line: a strategy that says it again may break its lines elsewhere."""
-    content = message.get("content")
-    return " ".join(content.split()) if isinstance(content, str) else ""
-
-
-def _reworded(one: str, other: str) -> bool:
-    """True for texts that differ in one place only, and by less than they share."""
-    shortest, longest = sorted((len(one), len(other)))
-    before = next((k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), shortest)
-    after = next((k for k, (a, b) in enumerate(zip(one[::-1], other[::-1], strict=False)) if a != b), shortest)
-    return 2 * min(before + after, shortest) > longest
-
-
-def _cell(
-    call: Record, versions: Sequence[tuple[int, int]], statements: Mapping[int, str], visible: bool | None
-) -> str:
-    """What became of a statement in one call. `visible`: was its text in what was sent, where a check has looked?"""
-    view = call.get("view")
-    if view is None:
-        return UNKNOWN
-    index = next((index for turn, index in reversed(versions) if turn <= call["turn"]), None)
-    status = None if index is None else status_of(view, index)
-    if index is None or status is None:
-        return IN_QUESTION if visible else ""
-    if status not in SENT:
-        said = index in statements and any(statements[index] in _flat(made) for _, made in view["made"])
-        return ELSEWHERE if visible or said else status
-    return INCOMPLETE if visible is False else status
-
-
-def status_of(view: Record, index: int) -> str | None:
-    """The status of the log message at `index` in a view; None when it was not said yet."""
-    return next((str(status) for status, start, end in view.get("manifest", ()) if start <= index < end), None)
-
-
-def _standing_words(versions: Sequence[tuple[int, int]], cells: Sequence[str], calls: Sequence[Record]) -> str:
-    """``Stated at turn 1; verbatim at turns 1–7, dropped at turns 8–20.``"""
-    told = [(cell, call["turn"]) for cell, call in zip(cells, calls, strict=True) if cell]
-    runs = [(cell, [turn for _, turn in run]) for cell, run in groupby(told, key=lambda pair: pair[0])]
-    if not runs:
-        where = "not said before any call"
-    elif {cell for cell, _ in told} == {UNKNOWN}:
-        where = "what was sent is not known, because the agent keeps its own memory"
-    elif len(runs) == 1:
-        where = f"{_said(runs[0][0])} in every call since" if versions else _said(runs[0][0])
-    elif len(runs) <= _MOST_RUNS:
-        where = ", ".join(f"{_said(cell)} {_turns(turns[0], turns[-1])}" for cell, turns in runs)
-    else:
-        counts: dict[str, int] = {}
-        for cell, _ in told:
-            counts[cell] = counts.get(cell, 0) + 1
-        where = ", ".join(f"{_said(cell)} in {n}" for cell, n in counts.items()) + f" of {len(told)} calls"
-    stated = [("in the system prompt" if turn == 0 else f"at turn {turn}") for turn, _ in versions]
-    if not stated:
-        return f"{where[:1].upper()}{where[1:]}."
-    changed = f", changed {' and '.join(stated[1:])}" if stated[1:] else ""
-    return f"Stated {stated[0]}{changed}; {where}."
-
-
-def _said(cell: str) -> str:
-    return _WORDS.get(cell, cell)
-
-
-def _turns(first: int, last: int) -> str:
-    return f"at turn {first}" if first == last else f"at turns {first}–{last}"
 
 
 def _why(
@@ -280,12 +144,16 @@ def _cause_words(verdict: Record, cause: str | None, standing: Standing | None, 
     what = "what it tests" if standing is None else "the rule" if standing.kind == "constraint" else "the fact"
     at = next((k for k, call in enumerate(calls) if call["n"] == verdict.get("call")), None)
     if cause == Cause.LOST:
+        if verdict.get("check") in _OF_SEVERAL and standing is not None and at is not None:
+            first = _lost_words("the first of its facts", standing, calls, at)
+            apart = "" if standing.cells[at] == INCOMPLETE else "not all it rests on was sent; "
+            return f"lost: {apart}{first}"
         return f"lost: {_lost_words(what, standing, calls, at)}"
     if cause == Cause.IGNORED:
         if standing is None:
             return "ignored: what it needed stood in the prompt"
         cell = standing.cells[at] if at is not None else ""
-        how = f", {_said(cell)}" if cell not in ("", UNKNOWN) else ""
+        how = f", {cell_words(cell)}" if cell not in ("", UNKNOWN) else ""
         return f"ignored: {what} stood in the prompt{how}{_distance(verdict)}"
     if cause == Cause.INCAPABLE:
         return (
@@ -302,8 +170,8 @@ def _lost_words(what: str, standing: Standing | None, calls: Sequence[Record], a
     cell = standing.cells[at]
     if cell == INCOMPLETE:
         return f"{what} was sent, but not all that the answer rests on"
-    now = f"{_said(cell)} " if cell else "missing "
-    last = next((k for k in range(at - 1, -1, -1) if standing.cells[k] in _IN_PROMPT), None)
+    now = f"{cell_words(cell)} " if cell else "missing "
+    last = next((k for k in range(at - 1, -1, -1) if standing.cells[k] in IN_PROMPT), None)
     if last is None or standing.cells[last] == IN_QUESTION:
         return f"{what} was {now.strip()}, and no call before it was sent {what} either"
     place = f"{what} was last sent at turn {calls[last]['turn']} (call {calls[last]['n']})"

@@ -18,7 +18,7 @@ from contextrot.bench.controls import ControlSession
 from contextrot.bench.gate import Gate
 from contextrot.bench.hints import Hints
 from contextrot.bench.line import Line
-from contextrot.bench.matrix import CONTROL, Matrix, settings_of
+from contextrot.bench.matrix import CONTROL, OWN_MEMORY, Matrix, settings_of
 from contextrot.bench.plan import Plan
 from contextrot.bench.rehearsal import AgentStandIn, Amount, Ledger, RehearsedEmbedder, StandIn
 from contextrot.bench.runner import Silent
@@ -40,6 +40,8 @@ REPLY_TOKENS = 150
 REHEARSED = 3
 #: Purposes of calls, in the order they are shown.
 PURPOSES = ("turn", "probe", "control", "auxiliary", "judge", "embedding")
+#: labels under which no strategy is applied that could ever fire
+_NOTHING_TO_DO = ("full", CONTROL, OWN_MEMORY)
 
 
 class Cost(NamedTuple):
@@ -59,7 +61,9 @@ class Row:
     """What one model × strategy would take over all scenarios and repeats; `controls` stands for no strategy.
 
     calls: by purpose. amounts: by the label of the model asked. untold: models (agents) whose tokens nobody knows.
-    ended: how its sessions would end (`completed`, `overflow`, …).
+    ended: how its sessions would end (`completed`, `overflow`, …). fires: whether the strategy ever does anything to a
+    prompt; None where none is applied that could (`full`, controls, an agent's own memory). fullest: the largest share
+    of the window that a prompt of its turns and probes takes.
     """
 
     model: str
@@ -70,6 +74,8 @@ class Row:
     untold: frozenset[str]
     ended: Mapping[str, int]
     prices: Mapping[str, Price | None] = field(repr=False)
+    fires: bool | None = None
+    fullest: float = 0.0
 
     @property
     def amount(self) -> Amount:
@@ -117,12 +123,16 @@ class Row:
                 "unknown": list(plain.unknown),
             },
             "ended": dict(self.ended),
+            "fires": self.fires,
         }
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a bench would take. `rehearsed` of `repeats` were replayed; `reply_tokens` is None if nothing is assumed."""
+    """What a bench would take. `rehearsed` of `repeats` were replayed; `reply_tokens` is None if nothing is assumed.
+
+    turns: of its shortest and its longest scenario.
+    """
 
     rows: list[Row]
     repeats: int
@@ -130,6 +140,12 @@ class Estimate:
     reply_tokens: int | None
     caps: Mapping[str, float]
     notes: tuple[str, ...] = ()
+    turns: tuple[int, int] = (0, 0)
+
+    @property
+    def silent(self) -> list[Row]:
+        """Rows whose strategy never does anything, so that they send what `full` sends."""
+        return [row for row in self.rows if row.fires is False]
 
     def scaled(self, repeats: int) -> Estimate:
         """The same bench with so many repeats."""
@@ -218,6 +234,7 @@ async def estimate(
     factor = config.repeats / stage.matrix.config.repeats
     prices = matrix.prices()
     assumed = any(not _answers_itself(model, reply_tokens) for model in matrix.models)
+    lengths = [config.turns or scenario.session.turns for scenario in matrix.scenarios]
     return Estimate(
         rows=[_row(model, strategy, ledgers, factor, prices) for (model, strategy), ledgers in found.items()],
         repeats=config.repeats,
@@ -226,6 +243,7 @@ async def estimate(
         caps={name: value for name in CAPS if (value := getattr(config, name)) is not None}
         | ({} if cost_cap is None else {"max_cost": cost_cap}),
         notes=tuple(notes),
+        turns=(min(lengths), max(lengths)),
     )
 
 
@@ -244,6 +262,8 @@ def _row(model: str, strategy: str, ledgers: list[Ledger], factor: float, prices
         untold=frozenset().union(*(ledger.untold for ledger in ledgers)),
         ended={name: round(n * factor) for name, n in Counter(ledger.ended for ledger in ledgers).items()},
         prices=prices,
+        fires=None if strategy in _NOTHING_TO_DO else any(ledger.fired for ledger in ledgers),
+        fullest=max((ledger.fullest for ledger in ledgers), default=0.0),
     )
 
 

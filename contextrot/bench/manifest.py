@@ -50,6 +50,7 @@ def manifest_of(matrix: Matrix, directory: RunDirectory, command: str | None) ->
         "identity_hash": digest(identity),
         "scenarios": [
             {"id": s.id, "family": s.family, "title": s.title, "source": str(s.path), "hash": s.content_hash}
+            | {"test_hash": s.test_hash, "texts": s.text_hashes}
             for s in matrix.scenarios
         ],
         "models": [

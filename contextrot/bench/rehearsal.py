@@ -209,6 +209,10 @@ class Ledger(SessionFile):
         #: models that do not say what they take
         self.untold: set[str] = set()
         self.ended = ""
+        #: whether a view ever was anything but the log as it is
+        self.fired = False
+        #: the largest share of the window that a prompt of a turn or a probe took
+        self.fullest = 0.0
         self._plan = plan
 
     def emit(self, record: Record) -> None:
@@ -217,6 +221,8 @@ class Ledger(SessionFile):
             self.ended = record["ended"]
         if record["t"] != "call":
             return
+        if record["purpose"] in ("turn", "probe"):
+            self._look(record)
         usage, label = record["usage"], record.get("asked") or self._plan.model.label
         if record["reply"] is None:
             return  # the prompt was refused: nothing is billed
@@ -227,6 +233,11 @@ class Ledger(SessionFile):
             record["purpose"],
             Amount(1, usage["prompt_tokens"] or 0, usage["completion_tokens"] or 0, usage["cached_tokens"] or 0),
         )
+
+    def _look(self, record: Record) -> None:
+        view = record["view"]
+        self.fired |= bool(view.get("made")) or any(status != "verbatim" for status, *_ in view.get("manifest", ()))
+        self.fullest = max(self.fullest, record["occupancy"] or 0.0)
 
     def embedded(self, call: EmbeddingCall) -> None:
         """Count a call of a provider's embedding model."""

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 import orjson
 
 from contextrot.bench.redact import Redactor
+from contextrot.characters import to_json
 from contextrot.errors import StoreError
 
 FORMAT_VERSION = 1
@@ -117,7 +118,7 @@ class RunDirectory:
 
     def write_manifest(self, manifest: Record) -> None:
         """Replace `run.json` as a whole, so that a reader never sees half of it."""
-        self.write("run.json", orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
+        self.write("run.json", to_json(manifest, orjson.OPT_INDENT_2))
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file of the run atomically, secrets replaced."""
@@ -324,7 +325,7 @@ class SessionFile:
                 if known.get(field) != record.get(field):
                     self._refuse(f"{field} was {known.get(field)!r} and is now {record.get(field)!r}")
             return
-        self._pending.append(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE))
+        self._pending.append(to_json(record, orjson.OPT_APPEND_NEWLINE))
         if record["t"] in ("call", "embed", "end"):
             self._flush()
         if self._mending and not self._recorded:

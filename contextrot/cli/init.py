@@ -159,11 +159,11 @@ def _not_from_an_index() -> str:
         origin = {"dir_info": {}}
     if "vcs_info" in origin:
         commit = origin["vcs_info"].get("commit_id", "COMMIT")
-        return f"This contextrot is from a repository; PACKAGE: git+{origin['url']}@{commit} installs the same."
+        return f"Made from a repository: PACKAGE: git+{origin['url']}@{commit} installs the same."
     if not origin:
         return ""
     return (
-        "This contextrot is from a checkout; if the index has no contextrot-bench, set PACKAGE to "
+        "Made from a checkout: if the index has no contextrot-bench, set PACKAGE to "
         "git+https://HOST/OWNER/contextrot@COMMIT"
     )
 

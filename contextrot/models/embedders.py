@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, overload
 from weakref import WeakKeyDictionary
 
+from contextrot.characters import whole
 from contextrot.errors import ConfigError, ServerError
 from contextrot.models.base import ModelKind, ModelSpec
 
@@ -158,7 +159,7 @@ class SessionEmbedder:
         for start in range(0, len(new), BATCH):
             batch = new[start : start + BATCH]
             before = time.perf_counter()
-            got = await self.backend.embed([_sendable(text) for text in batch])
+            got = await self.backend.embed([whole(text) for text in batch])
             latency = time.perf_counter() - before
             if self._on_call is not None:
                 price = self.backend.price
@@ -183,11 +184,6 @@ class SessionEmbedder:
             self._matrix = grown
         self._matrix[used : used + len(texts)] = np.round(vectors / lengths * _STEPS) / _STEPS
         self._row.update((text, used + number) for number, text in enumerate(texts))
-
-
-def _sendable(text: str) -> str:
-    """The text without halves of surrogate pairs, which neither tokenizers nor JSON take."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def describe() -> tuple[ModelKind, ...]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from contextrot.characters import parse_json, to_json
 from contextrot.errors import ServerError
 from contextrot.messages import Reply, ToolCall, Usage
 from contextrot.models.failures import brief, failure
@@ -24,7 +25,7 @@ def read_completion(body: bytes, *, where: str = "the server", model: str = "the
     Raises `ServerError` or `ContextOverflowError` when it holds none.
     """
     try:
-        raw = orjson.loads(body)
+        raw = parse_json(body)
     except orjson.JSONDecodeError as error:
         if not body.strip():
             raise ServerError(f"{where} sent an empty answer") from error
@@ -41,17 +42,17 @@ def reply_of(raw: Any, *, where: str = "the server", model: str = "the model", l
     Raises `ServerError` or `ContextOverflowError` when it holds none.
     """
     if not isinstance(raw, Mapping):
-        raise _in_200(raw if isinstance(raw, str) else orjson.dumps(raw, default=str), where, model)
+        raise _in_200(raw if isinstance(raw, str) else to_json(raw, default=str), where, model)
     choices = raw.get("choices")
     if raw.get("error") or not isinstance(choices, list) or not choices:
-        raise _in_200(orjson.dumps(raw, default=str), where, model)
+        raise _in_200(to_json(raw, default=str), where, model)
     choice = choices[0]
     message = choice.get("message") if isinstance(choice, Mapping) else None
     if not isinstance(message, Mapping):
         raise ServerError(f"{where} sent a completion without a message")
     finish = choice.get("finish_reason")
     if choice.get("error") or finish == "error":
-        raise _in_200(orjson.dumps(choice.get("error") or choice, default=str), where, model)
+        raise _in_200(to_json(choice.get("error") or choice, default=str), where, model)
     content, thoughts, refusal = _content(message.get("content"))
     name = raw.get("model")
     return Reply(
@@ -108,7 +109,7 @@ def _content(content: Any) -> tuple[str | None, str | None, str | None]:
     if content is None or isinstance(content, str):
         return content, None, None
     if not isinstance(content, list):
-        return orjson.dumps(content, default=str).decode(), None, None
+        return to_json(content, default=str).decode(), None, None
     texts: list[str] = []
     thoughts: list[str] = []
     refusals: list[str] = []

@@ -154,8 +154,10 @@ def _spent(row: Row) -> str:
 
 def sentences(comparison: Comparison) -> Iterable[str]:
     """What a reader has to know beside the table and why its verdicts are what they are."""
+    several = len({row.model for row in comparison.rows}) > 1
     for row in (*comparison.rows, *comparison.pooled):
-        where = words.clean(f"{row.strategy} in {row.scenario}" if row.scenario else f"{row.strategy}, all together")
+        name = f"{row.strategy} on {row.model}" if several else row.strategy
+        where = words.clean(f"{name} in {row.scenario}" if row.scenario else f"{name}, all together")
         for side, name in ((row.baseline, comparison.baseline), (row.candidate, comparison.candidate)):
             if side.unfinished:
                 label = side.label if comparison.kind != "runs" else name

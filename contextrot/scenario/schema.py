@@ -65,6 +65,17 @@ __all__ = [
 ]
 
 
+#: what of a scenario says what it is about and opens the session, and is no part of the test
+_ABOUT = ("title", "description", "source", "tags", "system")
+#: what of its parts says how the model is told, and is no part of the test either
+_TOLD = {
+    "constraints": ("text", "place", "reply", "pinned", "tags"),
+    "facts": ("pinned", "tags"),
+    "tools": ("description",),
+}
+_CALLED = {"constraints": "rule", "facts": "fact", "tools": "tool"}
+
+
 class Constraint(Part):
     """A standing rule that has to hold for the rest of the session."""
 
@@ -248,12 +259,45 @@ class Scenario(Part):
     @cached_property
     def content_hash(self) -> str:
         """SHA-256 (hex) of what the scenario says, the transcript included: comments and layout do not change it."""
-        content = {
+        return hashlib.sha256(json.dumps(self._content(), sort_keys=True).encode()).hexdigest()
+
+    @cached_property
+    def test_hash(self) -> str:
+        """SHA-256 (hex) of what is measured: probes, checks, facts, filler, session, tools.
+
+        How the model is told what it has to do is left out: the system prompt, the wording and place of rules, what is
+        pinned, descriptions of tools. With another such text the same test can be held against a recorded one.
+        """
+        content = self._content()
+        for name in _ABOUT:
+            content["scenario"].pop(name, None)
+        for kind, names in _TOLD.items():
+            for part in content["scenario"].get(kind, ()):
+                for name in names:
+                    part.pop(name, None)
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    @cached_property
+    def text_hashes(self) -> dict[str, str]:
+        """What `test_hash` leaves out, part by part (``system``, ``rule json-reply``): 12 hex digits of each."""
+        dumped = self._content()["scenario"]
+        texts = {name: dumped[name] for name in _ABOUT if name in dumped}
+        for kind, names in _TOLD.items():
+            for part in dumped.get(kind, ()):
+                told = {name: part[name] for name in names if name in part}
+                if told:
+                    texts[f"{_CALLED[kind]} {part.get('id') or part.get('name')}"] = told
+        return {
+            name: hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
+            for name, told in texts.items()
+        }
+
+    def _content(self) -> dict[str, Any]:
+        return {
             "scenario": self.model_dump(mode="json", by_alias=True, exclude_unset=True),
             "checks": [type(check).type_name for check in self._checks() if check is not None],
             "transcript": [item.model_dump(mode="json") for item in self._transcript],
         }
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def _checks(self) -> Iterator[Check | None]:
         yield from (rule.check for rule in self.constraints)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from contextrot.characters import parse_json
 from contextrot.errors import ConfigError
 
 #: Bytes above which a file is refused: parsed, it would take several times as much memory.
@@ -114,21 +114,6 @@ def _lines(path: Path, raw: bytes) -> Source:
 def _parsed(raw: bytes) -> Any:
     """The JSON value. Raises `ValueError`."""
     try:
-        return orjson.loads(raw)
+        return parse_json(raw)
     except orjson.JSONDecodeError as strict:
-        # Tools written in JavaScript cut texts in the middle of a pair of surrogates, and Python's write NaN.
-        try:
-            return _whole_characters(json.loads(raw.decode("utf-8")))
-        except (ValueError, RecursionError):
-            raise ValueError(str(strict)) from None
-
-
-def _whole_characters(value: Any) -> Any:
-    """The value with every half of a surrogate pair replaced by U+FFFD: it is no character, and cannot be written."""
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, list):
-        return [_whole_characters(inner) for inner in value]
-    if isinstance(value, dict):
-        return {_whole_characters(key): _whole_characters(inner) for key, inner in value.items()}
-    return value
+        raise ValueError(str(strict)) from None

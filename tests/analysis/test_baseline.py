@@ -70,6 +70,69 @@ def test_a_baseline_that_cannot_be_used_is_a_sentence(tmp_path: Path, content: s
     assert said in str(error.value)
 
 
+SESSION = ("groups", 0, "sessions", 1)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        ((*SESSION, "tokens"), "many", "groups[0].sessions[1].tokens: input should be a valid integer, not 'many'"),
+        ((*SESSION, "tokens"), -1, "groups[0].sessions[1].tokens"),
+        ((*SESSION, "tokens"), True, "groups[0].sessions[1].tokens"),
+        ((*SESSION, "cost"), "x", "groups[0].sessions[1].cost: input should be a valid number, not 'x'"),
+        ((*SESSION, "calls"), 1.5, "groups[0].sessions[1].calls"),
+        ((*SESSION, "last_turn"), "ten", "groups[0].sessions[1].last_turn"),
+        ((*SESSION, "ended"), "well", "groups[0].sessions[1].ended: should be one of completed, "),
+        ((*SESSION, "called"), [1], "groups[0].sessions[1].called"),
+        ((*SESSION, "fired"), "yes", "groups[0].sessions[1].fired"),
+        ((*SESSION, "checks", "code"), "0p 2x", "turns with p, f or u, as in 0p 5p 10f, not '0p 2x'"),
+        ((*SESSION, "checks"), [], "groups[0].sessions[1].checks"),
+        ((*SESSION, "no_room"), {"code": "12 x"}, "groups[0].sessions[1].no_room.code"),
+        ((*SESSION, "repeat"), 0, "repeat 0 of pinned on agent in tickets is listed 2 times"),
+        (("groups", 0, "turns"), "10", "groups[0].turns: input should be a valid integer, not '10'"),
+        (("groups", 0, "seed"), None, ""),
+        (("repeats",), "8", "repeats: input should be a valid integer, not '8'"),
+        (("simulated",), "no", "simulated"),
+        (("scenarios",), {"tickets": 1}, "scenarios.tickets"),
+        (("floors",), [["tickets", "agent"]], "floors[0]"),
+        (("later",), {"a": 1}, ""),  # a key of a newer version of the same format
+    ],
+)
+def test_a_file_edited_by_hand_is_named_field_by_field(tmp_path: Path, place: tuple[str | int, ...], value, said: str):
+    path = tmp_path / "b.json"
+    write_baseline(evidence(group([4, None, 12], ended="overflow", last_turn=40)), path)
+    content = json.loads(path.read_text("utf-8"))
+    inner = content
+    for part in place[:-1]:
+        inner = inner[part]
+    inner[place[-1]] = value
+    path.write_text(json.dumps(content), encoding="utf-8")
+    if not said:
+        assert len(load_baseline(path).sessions) == 3
+        return
+    with pytest.raises(BaselineError) as error:
+        load_baseline(path)
+    assert str(error.value).startswith(f"{path} is damaged: ")
+    assert said in str(error.value)
+
+
+def test_every_fault_is_counted_and_the_first_are_named(tmp_path: Path):
+    path = tmp_path / "b.json"
+    write_baseline(evidence(group([None] * 9)), path)
+    path.write_text(path.read_text("utf-8").replace('"tokens":1000', '"tokens":"1000"'), encoding="utf-8")
+    with pytest.raises(BaselineError, match=r"sessions\[4\]\.tokens.*; and 4 more; take back the edit"):
+        load_baseline(path)
+
+
+@pytest.mark.parametrize("number", ["1e999", "NaN", "1" + "0" * 400])
+def test_a_number_that_is_none_is_damage(tmp_path: Path, number: str):
+    path = tmp_path / "b.json"
+    write_baseline(evidence(group([None] * 2)), path)
+    path.write_text(path.read_text("utf-8").replace('"cost":0.01', f'"cost":{number}'), encoding="utf-8")
+    with pytest.raises(BaselineError, match="damaged"):
+        load_baseline(path)
+
+
 def test_a_verdict_that_is_none_is_found(tmp_path: Path):
     path = tmp_path / "b.json"
     write_baseline(evidence(group([None])), path)

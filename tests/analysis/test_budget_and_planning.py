@@ -92,7 +92,7 @@ def test_more_is_needed_for_a_smaller_drop_and_the_plan_keeps_its_word():
     plans = [sessions_to_detect(drop, turns=40, median=18).pairs for drop in (0.5, 0.3, 0.2, 0.1)]
     assert plans == sorted(plans)
     plan = sessions_to_detect(0.5, turns=40, median=18)
-    assert "drop of 50 %" in plan.sentence
+    assert "drop of 50 % in restricted mean session length (from 20.8 to 10.4 turns" in plan.sentence("rmst: -10%")
     assert plan.known == "assumed"
     rng, found = np.random.default_rng(4), 0
     hazard = 1 - 0.5 ** (1 / 18)
@@ -132,6 +132,7 @@ def test_the_drop_that_can_be_seen_is_the_plan_turned_round():
         ({"drop": 0.1, "turns": 40, "median": 5, "correlation": 1}, "below 1"),
         ({"drop": 0.1, "turns": 40, "durations": [9, 9], "events": [0, 1]}, "watched up to turn 40"),
         ({"drop": 0.1, "turns": 40, "durations": [0, 0], "events": [1, 1]}, "fail at once"),
+        ({"drop": 0.1, "turns": 40, "median": 5, "tests": 0}, "1 drop at least"),
     ],
 )
 def test_plans_that_cannot_be(values, said):

@@ -269,3 +269,51 @@ def test_false_alarms_stay_below_alpha_over_several_strategies():
 
     codes = [evaluate(run(), [], run()).exit_code for _ in range(60)]
     assert codes.count(1) <= 6
+
+
+def test_checks_are_paired_by_their_ids():
+    """The same scenario by its hash, and other ids in a baseline that was edited by hand."""
+    verdicts = group([None])[0].checks["code"]
+    both = {"code": verdicts, "tone": tuple((turn, "f") for turn, _ in verdicts)}
+
+    def run(checks, source="run"):
+        return evidence([replace(s, checks=checks) for s in group([None] * 12)], source)
+
+    with pytest.raises(BaselineError, match=r"no check is on both sides \(secret, now code\)"):
+        evaluate(run({"code": verdicts}), [], run({"secret": verdicts}, "base"))
+    # What only one side was asked decides nothing, whichever side it is, and is named.
+    for now, before, of in ((both, {"code": verdicts}, "run"), ({"code": verdicts}, both, "base")):
+        result = evaluate(run(now), ["rmst: -10%", "compliance: -5pp"], run(before, "base"))
+        assert result.exit_code == 0
+        assert result.notes == [f"pinned on agent in tickets: what tone said is only in {of}: not compared"]
+    alike = evaluate(run(both), ["rmst: -10%"], run(both, "base"))
+    assert (alike.exit_code, alike.notes) == (3, [])  # tone fails at once, on both sides: nothing is left to lose
+
+
+def test_a_check_that_no_session_came_to_is_no_other_check():
+    """Every session overflowed at once, before its rule was ever looked at: that is the drop, and no other scenario."""
+    full = [replace(s, ended="overflow", last_turn=1, checks={}) for s in group([None] * 12)]
+    assert evaluate(evidence(full), ["rmst: -10%"], evidence(group([None] * 12))).exit_code == 1
+
+
+CELLS = [("tickets", "agent", name) for name in ("pinned", "fifo")]
+
+
+def test_what_was_to_be_measured_and_was_not_is_no_pass():
+    """The baseline has two strategies; of the run's two, one left no session behind."""
+    before = evidence(group(STEADY) + group(STEADY, strategy="fifo"))
+    short = evidence(group(STEADY), cells=CELLS)
+    for gates in ([], ["rmst: -10%"], ["median >= 20"], ["tokens per session <= 2000"]):
+        result = evaluate(short, gates, before)
+        assert result.exit_code == 3
+        assert {v.where for v in result.verdicts if v.outcome is GateOutcome.NO_VERDICT} == {"fifo on agent in tickets"}
+    assert evaluate(evidence(before.sessions, cells=CELLS), [], before).exit_code == 0
+    # A gate that leaves it out on purpose is held to the rest.
+    assert said(evaluate(short, ["rmst: -10% [strategy=pinned]"], before)) == (GateOutcome.PASSED, 0)
+
+
+def test_what_the_configuration_leaves_out_is_a_note():
+    before = evidence(group(STEADY) + group(STEADY, strategy="fifo") + group(STEADY, strategy="full"), "base")
+    result = evaluate(evidence(group(STEADY), cells=CELLS[:1]), ["rmst: -10%"], before)
+    assert said(result) == (GateOutcome.PASSED, 0)
+    assert result.notes == [f"{name} on agent in tickets is only in base: not compared" for name in ("fifo", "full")]

@@ -7,8 +7,9 @@ from run_writer import SessionWriter, write_manifest
 
 import contextrot as cr
 from contextrot.analysis.replay_view import read_transcript
+from contextrot.analysis.standings import status_of
 from contextrot.analysis.tables import load_run
-from contextrot.analysis.xray import causes_by_session, status_of, xray
+from contextrot.analysis.xray import causes_by_session, xray
 
 RULE = "Answer in JSON only."
 FACT = "For later: our project code is {}."
@@ -43,6 +44,17 @@ class Session:
         if ended:
             self.writer.end(turn, ended, detail)
         return read_transcript(self.writer.path)
+
+
+def test_an_answer_that_rests_on_several_facts_is_not_put_down_to_the_first_alone(tmp_path):
+    session = Session(tmp_path)
+    session.turn(1, FACT.format("TEAL-7"), "fact")  # call 0
+    session.ask(2, "pass", view(("verbatim", 0, 4)), since=1, check="recall_list")  # call 1
+    session.ask(4, "fail", view(("verbatim", 0, 1), ("dropped", 1, 3), ("verbatim", 3, 4)), since=3,
+                cause="lost", in_view=False, check="recall_list", reason="1 of 2 items")  # fmt: skip
+    picture = xray(session.read())
+    assert "lost: not all it rests on was sent; the first of its facts was last sent at turn 2 (call 1)" in picture.why
+    assert "the fact was" not in picture.why
 
 
 def test_a_fact_that_left_the_window_is_told_with_the_call_that_last_had_it(tmp_path):

@@ -79,6 +79,14 @@ class Garbled(Recalling):
     def feed(self, text):
         return {"content": 5}
 
+class Halves(Recalling):
+    """Half of a pair in every text it gives; the two of a pair, apart, in its errors."""
+    def feed(self, text):
+        if len(self.heard) == 3: raise ValueError("cut \\udc80 off")
+        calls = [{"id": "\\ud801", "function": {"name": "look", "arguments": {"at": "\\ud802"}}}]
+        return {"content": f"AYE \\ud800 {super().feed(text)} \\ud83d\\ude00", "tool_calls": calls,
+                "finish_reason": "stop", "reasoning": "\\ud800"}
+
 class Unwritable(Recalling):
     def feed(self, text):
         return Reply(content=object())
@@ -195,6 +203,19 @@ def test_every_session_and_every_control_has_a_fresh_agent_that_is_closed(agents
             ("ceiling", "code", "pass"), ("floor", "code", "fail"),
             ("ceiling", "aye", "pass"), ("floor", "aye", "pass"),
         ]  # fmt: skip
+
+
+def test_half_a_character_is_stored_as_the_replacement_character(run: Run) -> None:
+    """A model cut an emoji in two: that is a reply like others, graded, and no fault of the session."""
+    out = run("Halves", history=None)
+    replies = [r["reply"] for r in of(session(out), "call") if r["reply"] is not None]
+    assert replies[0]["content"].startswith("AYE \ufffd ")
+    assert replies[0]["content"].endswith(" \U0001f600")
+    assert (replies[0]["reasoning"], replies[0]["tool_calls"][0]["id"]) == ("\ufffd", "\ufffd")
+    assert replies[0]["tool_calls"][0]["function"]["arguments"] == '{"at":"\ufffd"}'
+    assert ("pass", 1) in [(r["outcome"], r["turn"]) for r in of(session(out), "verdict", kind="passive")]
+    assert of(session(out), "end")[0]["ended"] == "error"
+    assert of(session(out), "end")[0]["detail"].endswith("raised ValueError: cut \ufffd off")
 
 
 def test_what_it_says_of_its_tokens_and_tools_is_recorded(run: Run) -> None:

@@ -89,8 +89,8 @@ class Runner:
                 continue
             name = step.get("id") or step.get("name") or f"step-{number}"
             output, summary = self.temp / f"output-{number}", self.temp / f"summary-{number}"
-            output.touch()
-            summary.touch()
+            output.write_text("", encoding="utf-8")  # another run of these steps may have left its own
+            summary.write_text("", encoding="utf-8")
             given = {key: _filled(str(value), known) for key, value in (env or {}).items()}
             given |= {key: _filled(str(value), known) for key, value in step.get("env", {}).items()}
             variables = {

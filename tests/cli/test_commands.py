@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -194,11 +194,11 @@ def test_init_says_what_a_runner_would_install(cli: Cli, tmp_path: Path) -> None
     done = cli("init", "mine")
     text = (tmp_path / "mine/.github/workflows/contextrot.yml").read_text(encoding="utf-8")
     for told in (done.stdout, text):
-        assert "This contextrot is from a checkout; if the index has no contextrot-bench, set PACKAGE to" in told
+        assert "Made from a checkout: if the index has no contextrot-bench, set PACKAGE to" in told
     named = cli("init", "other", "--package", "git+https://example.org/contextrot@v1")
     text = (tmp_path / "other/.github/workflows/contextrot.yml").read_text(encoding="utf-8")
     assert 'PACKAGE: "git+https://example.org/contextrot@v1"' in text
-    assert "checkout;" not in named.stdout + text
+    assert "checkout:" not in named.stdout + text
 
 
 def test_init_ci_files_are_valid_and_name_commands_that_exist(cli: Cli, tmp_path: Path) -> None:

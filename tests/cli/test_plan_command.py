@@ -81,10 +81,10 @@ def test_detect_says_where_no_number_of_sessions_does_it_and_which_gate_would(cl
 
 
 def test_detect_plans_for_the_gates_of_the_settings(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "contextrot.yaml").write_text("gates: [{gate: "rmst: -15%", strategy: pinned}, median >= 3 turns]\n")
+    (tmp_path / "contextrot.yaml").write_text("gates: [{gate: 'rmst: -15%', strategy: pinned}, median >= 3 turns]\n")
     arguments = ["--model", "sim/perfect", "--strategy", "full", "--strategy", "pinned", "--detect", "30%"]
     [need] = json.loads(cli("plan", "small.yaml", *arguments, "--json").stdout)["detect"]
-    assert (need["gate"], need["tests"]) == ("rmst: -15%", 1)
+    assert (need["gate"], need["tests"]) == ("rmst: -15% [strategy=pinned]", 1)
     done, text = _plan(cli, *arguments, "--gate", "median >= 3 turns")
     assert done == 0
     assert "no gate of yours asks for a drop of the session length; planned for 'rmst: -10%'" in text

@@ -30,6 +30,18 @@ def test_lists_may_be_written_with_commas_in_the_environment(cli: Cli) -> None:
     assert found["strategies"] == (["full", "fifo"], "CONTEXTROT_STRATEGIES")
 
 
+def test_a_path_that_is_there_is_taken_as_it_is(cli: Cli, tmp_path: Path) -> None:
+    model = ("--model", "sim/perfect")
+    (tmp_path / "tickets, second try.yaml").write_text("", encoding="utf-8")
+    (tmp_path / "{a}.yaml").write_text("", encoding="utf-8")
+    (tmp_path / "a,b.gguf").write_text("", encoding="utf-8")
+    for name in ("tickets, second try.yaml", "{a}.yaml"):
+        assert doctor(cli, *model, CONTEXTROT_SCENARIOS=name)["scenarios"] == ([name], "CONTEXTROT_SCENARIOS")
+    found = doctor(cli, *model, CONTEXTROT_SCENARIOS="tickets, third try.yaml")
+    assert found["scenarios"][0] == ["tickets", "third try.yaml"]
+    assert doctor(cli, "--model", "local/a,b.gguf")["models"][0] == ["local/a,b.gguf"]
+
+
 def test_helpers_are_named_or_described(cli: Cli, tmp_path: Path) -> None:
     model = ("--model", "sim/perfect")
     found = doctor(cli, *model)

@@ -265,3 +265,22 @@ def test_a_password_in_the_url_is_not_shown():
 def test_the_body_is_json_whatever_the_model_is_called():
     model = EndpointModel(ModelSpec('endpoint/a"b\\c@http://h/v1', "x"))
     assert orjson.loads(model.body(CALL))["model"] == 'a"b\\c'
+
+
+async def test_half_a_character_in_an_answer_is_no_fault_of_the_server(server, model):
+    """JSON can escape half of a surrogate pair; a strict reader calls the whole answer no JSON."""
+    body = orjson.dumps(completion("cut CUT off")).replace(b"CUT", rb"\ud83d")
+    server.plays(answer(200, body))
+    reply = await model.complete(CALL)
+    assert (reply.content, reply.usage.prompt_tokens) == ("cut \ufffd off", 11)
+    assert orjson.loads(reply.to_message().wire)["content"] == "cut \ufffd off"
+    server.plays(answer(200, body[:-4]))
+    with pytest.raises(ServerError, match="cut off or not JSON"):
+        await model.complete(CALL)
+
+
+async def test_a_number_that_json_has_not_is_not_said(server, model):
+    body = orjson.dumps(completion("fine")).replace(b'"prompt_tokens":11', b'"prompt_tokens":NaN')
+    server.plays(answer(200, body))
+    reply = await model.complete(CALL)
+    assert (reply.content, reply.usage.prompt_tokens) == ("fine", None)

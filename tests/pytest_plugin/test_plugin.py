@@ -29,6 +29,34 @@ def test_in_a_window_that_holds_the_session_nothing_is_lost(tmp_path: Path) -> N
     done = run(tmp_path, ARTICLE, "--contextrot-window", "8192")
     assert done.returncode == 0, done.stdout
     assert set(outcomes(done).values()) == {"PASSED"}
+    told = " ".join(done.stdout.split())
+    for strategy in ("rolling_summary", "fifo"):
+        assert f"StrategyNeverFired: {strategy} on sim/perfect never left anything out in 52 turns" in told
+    assert "of 8,192 tokens, so that this says nothing about it; a smaller window (--contextrot-window)" in told
+
+
+def test_a_strategy_that_has_work_to_do_is_not_warned_of(tmp_path: Path) -> None:
+    done = run(tmp_path, ARTICLE)
+    assert "StrategyNeverFired" not in done.stdout + done.stderr
+
+
+NEVER = """\
+import pytest
+
+@pytest.mark.contextrot(window=8000, strategies=["full", "fifo"])
+def test_it(contextrot, make_agent):
+    contextrot.bench("project-code", repeats=1, turns=6, controls=False)
+    make_agent("full").feed("Hello.")
+"""
+
+
+def test_a_bench_in_which_a_strategy_never_fires_warns_of_it_and_not_of_full(tmp_path: Path) -> None:
+    done = run(tmp_path, NEVER)
+    told = " ".join(done.stdout.split())
+    assert "StrategyNeverFired: fifo on sim/perfect never left anything out in project-code" in told
+    assert told.count("StrategyNeverFired: ") == 1
+    strict = run(tmp_path, NEVER, "-W", "error::contextrot.pytest_plugin.StrategyNeverFired")
+    assert strict.returncode == 1
 
 
 PINS = """\
@@ -191,6 +219,44 @@ def test_benches_and_the_marker(tmp_path: Path) -> None:
         "TestEach::test_each_strategy[pinned]": "PASSED",
         "TestEach::test_the_nearest_marker_wins": "PASSED",
     }, done.stdout
+
+
+FAILING = """\
+import pytest
+
+
+@pytest.mark.contextrot(window=300, strategies=["fifo", "pinned"])
+def test_it(contextrot, make_agent):
+    run = contextrot.bench("small.yaml", repeats=6)
+    {line}
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("contextrot.assert_median(run, 12)", "AssertionError: the median session should last at least 12 turns:"),
+        ("contextrot.assert_median(run, 1, strategy='full')", "AssertionError: the run has nothing of strategy 'full'"),
+        ("contextrot.assert_gates(run, 'median >= 12')", "AssertionError: a gate failed: 1 failed, 1 passed"),
+        ("contextrot.assert_gates(run, 'medain >= 12')", "gate 'medain >= 12': unknown metric 'medain'; did you mean"),
+        ("contextrot.bench('smal.yaml')", "ScenarioError: smal.yaml: there is no such file"),
+        ("make_agent('fofi')", "ConfigError: unknown strategy 'fofi'; known types: "),
+        ("make_agent('full', window=40).feed('word ' * 90)", "WindowOverflowError: "),
+    ],
+)
+def test_a_failing_test_shows_the_users_line_and_the_sentence_alone(tmp_path: Path, line: str, sentence: str) -> None:
+    (tmp_path / "small.yaml").write_text(SCENARIO, encoding="utf-8")
+    done = run(tmp_path, FAILING.format(line=line))
+    shown = done.stdout.partition("= FAILURES =")[2].partition("short test summary")[0]
+    assert f">       {line}" in shown
+    assert any(part.startswith("E ") and sentence in part for part in shown.splitlines()), shown
+    for of_ours in ("pytest_plugin.py:", "contextrot/", "GateResult(", "where ", "def "):
+        assert of_ours not in shown.replace("def test_it(", ""), shown
+
+
+def test_the_whole_traceback_is_there_for_who_asks(tmp_path: Path) -> None:
+    done = run(tmp_path, "def test_it(make_agent): make_agent('fofi')\n", "--full-trace")
+    assert "in load_strategy" in done.stdout
 
 
 @pytest.mark.parametrize(

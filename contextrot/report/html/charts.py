@@ -76,10 +76,10 @@ def _survival(curve: SurvivalCurve) -> dict[str, Any]:
 
 
 def _survived_text(step: SurvivalStep) -> str:
-    share = f"{words.percent(step.survival)} without a failure"
+    """``80 % (38–98)``, as rates are written."""
     if step.low is None or step.high is None:
-        return share
-    return f"{share} (95 % {100 * step.low:.0f}–{100 * step.high:.0f})"
+        return words.percent(step.survival)
+    return f"{words.percent(step.survival)} ({100 * step.low:.0f}–{100 * step.high:.0f})"
 
 
 def _compliance(curve: Curve) -> dict[str, Any]:

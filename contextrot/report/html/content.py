@@ -14,9 +14,10 @@ from contextrot.report.comparison import change_text as effect_text
 from contextrot.report.comparison import sentences, tier_text
 from contextrot.report.findings import control_warnings, needs_example, next_step
 from contextrot.report.gating import kept, out_of_date
+from contextrot.report.html.answers import answers
 from contextrot.report.html.reading import READING
 from contextrot.report.html.vendored import FOLDER, Vendored, listed
-from contextrot.report.html.verdict import against, is_silent, scenes, side_by_side
+from contextrot.report.html.verdict import is_silent, scenes, side_by_side, together
 from contextrot.report.terminal_blocks import by_cell
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def context(run: Run) -> dict[str, Any]:
     """All that the templates read but for the inlined files, the data of the charts and the sessions."""
     summary = run.summary
     comparison = side_by_side(run)
-    rows = comparison.rows if comparison else []
+    rows = [*comparison.rows, *comparison.pooled] if comparison else []
     return {
         "s": summary,
         "scenes": scenes(summary),
@@ -60,7 +61,8 @@ def context(run: Run) -> dict[str, Any]:
         "next_step": next_step(summary, summary.run),
         "levels": LEVELS,
         "letters": LETTERS,
-        "against": against(comparison),
+        "answers": answers(summary, comparison),
+        "together": together(summary),
         "places": _places(summary),
         "asked_otherwise": lambda label: summary.origin.models.get(label, label) != label,
         "windows": named(list(dict.fromkeys(map(_window, summary.groups)))),

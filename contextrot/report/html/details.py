@@ -13,7 +13,8 @@ from typing import Any
 import orjson
 
 from contextrot.analysis.replay_view import Record, Transcript
-from contextrot.analysis.xray import COLUMN_PURPOSES, Causes, cause_of, xray
+from contextrot.analysis.standings import COLUMN_PURPOSES
+from contextrot.analysis.xray import Causes, cause_of, xray
 from contextrot.errors import StoreError
 from contextrot.messages import Reply
 

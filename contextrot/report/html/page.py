@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from contextrot.report.html import charts, content, embed
 from contextrot.report.html.archive import Archive, session_archive
+from contextrot.report.html.curve_tables import curve_tables
 
 if TYPE_CHECKING:
     import jinja2
@@ -45,7 +46,7 @@ def render(run: Run, *, max_bytes: int = MOST_BYTES, sessions: Collection[str] =
     Raises `NothingMatchedError` or `StoreError` for a name that is not of exactly one session.
     """
     template = _environment().get_template("report.html.j2")
-    context = content.context(run) | _inlined() | {"data_page": charts.page_data(run)}
+    context = content.context(run) | _inlined() | {"data_page": (data := charts.page_data(run)), "curve_tables": curve_tables(data)}
     bare = template.render(context, archive=Archive(index=[], chunks=[], left_out=0)).encode()
     archive = session_archive(run, max_bytes=max_bytes - len(bare), sessions=sessions)
     return template.render(context, archive=archive).encode()

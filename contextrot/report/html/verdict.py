@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from contextrot.analysis.comparison import Comparison, Row, Tier
 from contextrot.analysis.figures import Group, Summary
 from contextrot.errors import ContextrotError
+from contextrot.report import words
 from contextrot.report.findings import findings
 
 if TYPE_CHECKING:
@@ -80,22 +81,37 @@ def side_by_side(run: Run) -> Comparison | None:
         return None
 
 
-def against(comparison: Comparison | None) -> dict[str, list[tuple[str, list[str]]]]:
+def together(summary: Summary) -> list[Group]:
+    """The strategies over all scenarios, the longest sessions first; by what they passed at depth where those differ."""
+    mixed = any(group.length.mixed_horizons for group in summary.pooled)
+    at_depth_first = (lambda group: -(group.compliance["at_depth"].rate or 0.0)) if mixed else _lasts
+    return sorted(summary.pooled, key=at_depth_first)
+
+
+def against(comparison: Comparison | None) -> dict[str, list[tuple[str, dict[str, list[str]]]]]:
     """Which strategies did better, the same or worse than the reference, all scenarios together; by model.
 
-    Where models are compared they are named instead, under an empty name.
+    The names of a tier come by what their verdict rests on. Where models are compared they are named instead, under an
+    empty name.
     """
-    found: dict[str, list[tuple[str, list[str]]]] = {}
+    found: dict[str, list[tuple[str, dict[str, list[str]]]]] = {}
     if comparison is None:
         return found
     by_model = comparison.kind == "models"
     rows = [row for row in comparison.pooled or comparison.rows if row.ranked]
     for where in dict.fromkeys("" if by_model else row.model for row in rows):
         mine = [row for row in rows if by_model or row.model == where]
-        tiers = {tier: [_name(row, by_model) for row in mine if row.tier is tier] for tier in _AGAINST}
-        found[where] = [(_AGAINST[tier], names) for tier, names in tiers.items() if names]
+        tiers = {tier: _by_reason([row for row in mine if row.tier is tier], by_model) for tier in _AGAINST}
+        found[where] = [(_AGAINST[tier], reasons) for tier, reasons in tiers.items() if reasons]
     return found
 
 
-def _name(row: Row, by_model: bool) -> str:
-    return row.model if by_model else row.strategy
+def _by_reason(rows: list[Row], by_model: bool) -> dict[str, list[str]]:
+    """``10 pairs: compliance after turn 0 rose`` → the names of which that is said."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        pairs = words.counted(row.pairs, "pair")
+        reason = words.one_line(row.reason, 200).partition(" (")[0]
+        why = reason if reason.startswith(pairs) else f"{pairs}: {reason}" if reason else pairs
+        found.setdefault(why, []).append(row.model if by_model else row.strategy)
+    return found

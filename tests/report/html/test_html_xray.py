@@ -185,6 +185,61 @@ def test_next_failure_goes_from_one_failed_check_to_the_next_and_round(open_repo
     assert seen == [*calls, calls[0]]
 
 
+def test_what_is_read_stands_beside_the_matrix_and_rules_and_facts_stay_in_sight(open_report, kinds):
+    key = next(key for key in transcripts(kinds) if "masking" in key)
+    page = open_report(kinds)
+    open_session(page, key)
+    assert page.evaluate("document.documentElement.scrollHeight <= innerHeight"), "one has to scroll to see the failure"
+    matrix = page.locator("#xray .xr-scroll").bounding_box()
+    pane = page.locator("#xray-reading").bounding_box()
+    assert matrix["x"] + matrix["width"] <= pane["x"]
+    assert abs(matrix["y"] - pane["y"]) < 20
+    whole = page.get_by_role("button", name="whole session at once")
+    if whole.get_attribute("aria-pressed") == "true":
+        whole.click()
+    page.locator("#xray .xr-scroll").evaluate("(e) => { e.scrollTop = e.scrollHeight; }")
+    assert page.locator("#xray .xr-scroll").evaluate("(e) => e.scrollTop") > 300
+    tracks = page.locator("#xray .xr-track.rule, #xray .xr-track.fact")
+    expect(tracks).to_have_count(2)
+    for track in tracks.all():
+        box = track.bounding_box()
+        assert matrix["y"] <= box["y"]
+        assert box["y"] + box["height"] < matrix["y"] + matrix["height"] / 2
+
+
+def test_the_keys_do_what_the_line_under_the_matrix_says(open_report, kinds):
+    key = next(key for key in transcripts(kinds) if "fifo" in key)
+    page = open_report(kinds)
+    open_session(page, key, 6)
+
+    def turn() -> int:
+        return int(re.search(r"Turn (\d+)", page.locator("#xray-reading h3").inner_text())[1])
+
+    page.keyboard.press("m")
+    expect(page.locator("#xray .xr-scroll")).to_be_focused()
+    page.keyboard.press("Shift+ArrowRight")
+    assert turn() == 12
+    page.keyboard.press("Shift+ArrowLeft")
+    page.keyboard.press("Shift+ArrowLeft")
+    assert turn() == 2
+    page.keyboard.press("f")
+    expect(page.locator("#xray-reading .verdict.fail").first).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    focus = page.evaluate("document.activeElement.closest('#xray-reading details.chosen')?.dataset.index")
+    assert focus == "0", "the message that was chosen is what is read"
+    page.keyboard.press("m")
+    whole = page.get_by_role("button", name="whole session at once")
+    before = whole.get_attribute("aria-pressed")
+    page.keyboard.press("w")
+    assert whole.get_attribute("aria-pressed") != before
+    rows = page.locator("#xray .xr-cells").get_attribute("data-row")
+    page.keyboard.press("w")
+    assert page.locator("#xray .xr-cells").get_attribute("data-row") != rows
+    page.keyboard.press("Escape")
+    expect(page.locator("#xray")).to_be_hidden()
+
+
 def test_previous_and_next_go_from_call_to_call(open_report, small):
     key = next(iter(transcripts(small)))
     page = open_report(small)

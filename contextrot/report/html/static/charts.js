@@ -88,8 +88,43 @@
     ];
   }
 
+  // ---- names at the ends of the lines
+
+  const NAME_SIZE = 11;
+  const NAME_STEP = 12.5; // px between two names
+  /** Names short enough to stand at a line: what comes before the bracket, where that tells them apart. */
+  function shortNames() {
+    const bare = names().map((name) => clean(name).replace(/\(.*$/s, "").trim());
+    const enough = new Set(bare).size === bare.length && bare.every(Boolean);
+    return (enough ? bare : names().map((name) => clean(name))).map((name) => shorten(name, 20));
+  }
+
+  /** The room that names need at the right: none where they would be crowded, or would take too much of the chart. */
+  function nameRoom(shown, wide) {
+    if (crowded() || names().length < 2 || !shown.length) return 0;
+    const longest = Math.max(...shown.map((one) => shortNames()[one.place].length));
+    const room = Math.ceil(longest * NAME_SIZE * 0.62) + 10;
+    return room <= wide * 0.3 ? room : 0;
+  }
+
+  /** Names beside the last points of their lines, moved apart where they would cover one another. */
+  function endNames(rows, wide, height, marginTop, marginBottom) {
+    if (!nameRoom([...rows.keys()], wide)) return [];
+    const labels = shortNames();
+    const inside = height - marginTop - marginBottom;
+    const ends = [...rows].map(([one, own]) => ({ one, last: own.filter((row) => row.y !== null).at(-1) })).filter(({ last }) => last);
+    const placed = ends.map((end) => ({ ...end, at: marginTop + inside * (1 - end.last.y) })).sort((a, b) => a.at - b.at || a.one.place - b.one.place);
+    for (let i = 1; i < placed.length; i += 1) placed[i].at = Math.max(placed[i].at, placed[i - 1].at + NAME_STEP);
+    const most = marginTop + inside + 4;
+    for (let i = placed.length - 1; i >= 0; i -= 1) placed[i].at = Math.min(placed[i].at, most - (placed.length - 1 - i) * NAME_STEP);
+    return placed.map(({ one, at }) => Plot.text([labels[one.place]], {
+      text: (name) => name, frameAnchor: "top-right", textAnchor: "start", lineAnchor: "middle", dx: 8, dy: at - marginTop,
+      fill: colour(one.place), fontSize: NAME_SIZE, className: `series end series-${one.place}`,
+    }));
+  }
+
   const drawn = (options) => Plot.plot({
-    marginLeft: 46, marginRight: 14, marginTop: 16, style: { fontSize: "11.5px", background: "none", overflow: "visible" },
+    marginLeft: 46, marginTop: 16, style: { fontSize: "11.5px", background: "none", overflow: "visible" },
     y: percent, ...options,
   });
 
@@ -102,7 +137,7 @@
       const what = events.filter(([n]) => n).map(([n, word]) => `${n} ${word}`).join(", ");
       rows.push({
         x: turn, y, low, high, censored, place: series.place,
-        title: `${label(series.place)}\nafter turn ${turn}: ${text}\nat risk ${risk}: ${what}\nmedian ${series.text}`,
+        title: `${label(series.place)}\nafter turn ${turn}: ${text} without a failure\nat risk ${risk}: ${what}\nmedian ${series.text}`,
       });
     }
     return rows;
@@ -125,8 +160,10 @@
     const sample = (one, row) => Plot.text([0], {
       frameAnchor: "bottom-left", dx: -42, dy: 47 + 13 * row, textAnchor: "start", text: () => "●", fill: colour(one.place), fontSize: 9,
     });
+    const below = 34 + (risk.length ? 20 + 13 * risk.length : 0);
+    const height = 196 + below;
     return drawn({
-      width: wide, height: 230 + (risk.length ? 20 + 13 * risk.length : 0), marginBottom: 34 + (risk.length ? 20 + 13 * risk.length : 0),
+      width: wide, height, marginBottom: below, marginRight: Math.max(14, nameRoom(shown, wide)),
       x: { domain: [0, end], ticks, tickFormat: String, label: "turn", labelAnchor: "right", labelArrow: "none", labelOffset: 30 },
       marks: [
         ...watermark(),
@@ -139,6 +176,7 @@
         }),
         ...(risk.length ? [Plot.text(["sessions at risk"], { frameAnchor: "bottom-left", dx: -42, dy: 34, textAnchor: "start", fill: "var(--muted)", fontSize: 10.5 })] : []),
         ...risk.flatMap((one, row) => [riskMark(one, row), sample(one, row)]),
+        ...endNames(rows, wide, height, 16, below),
         tip(every),
       ],
       color: { type: "identity" },
@@ -171,7 +209,7 @@
       tokens: { domain: [0, far], ticks: Math.floor(wide / 80), tickFormat: (at) => at.toLocaleString("en") },
     }[state.x];
     return drawn({
-      width: wide, height: 240, marginBottom: 36, marginTop: 22,
+      width: wide, height: 240, marginBottom: 36, marginTop: 22, marginRight: Math.max(14, nameRoom(shown, wide)),
       x: { ...x, label: AXES[state.x].label + estimated, labelAnchor: "right", labelArrow: "none" },
       marks: [
         ...watermark(),
@@ -184,6 +222,7 @@
           x: "x", y: "y", symbol: crowded() ? "circle" : SYMBOLS[one.place], r: crowded() ? 1.8 : 3.2, fill: "var(--bg)", stroke: colour(one.place),
           strokeWidth: 1.5, className: `series series-${one.place}`,
         })),
+        ...endNames(rows, wide, 240, 22, 36),
         tip(decided),
       ],
     });
@@ -286,7 +325,7 @@
       box.replaceChildren(...figures);
       figures.forEach((figure, place) => {
         const plot = chart.draw(shown[place], Math.max(280, figure.clientWidth));
-        plot.setAttribute("aria-label", `${name} chart: ${figure.textContent}`);
+        plot.setAttribute("aria-label", `${name} chart: ${figure.textContent}; its figures are in the table below`);
         plot.addEventListener("input", () => light(plot.value ? plot.value.place : null));
         plot.addEventListener("pointerleave", () => light(null));
         figure.append(plot);

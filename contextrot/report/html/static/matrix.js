@@ -34,7 +34,7 @@ contextrot.xray.matrix = (() => {
     /** Draw it so that it takes at most `height` pixels of the page. */
     fit(height) {
       this.#makeRoom(height);
-      this.root.style.maxHeight = `${height}px`;
+      this.root.style.setProperty("--max", `${height}px`);
       this.draw();
     }
 
@@ -211,7 +211,7 @@ contextrot.xray.matrix = (() => {
         if (this.low && !states.length) continue;
         const { origin, message } = this.session.message(index);
         const letter = LETTERS[origin] || (message.role === "assistant" && message.tool_calls?.length ? "C" : "");
-        const names = states.map((one) => `${contextrot.clean(one.id)}${one.old ? " (older)" : ""}`).join(", ");
+        const names = states.map((one) => `${contextrot.clean(one.id)}${one.until === null ? "" : ` (until turn ${one.until})`}`).join(", ");
         const top = Math.max(below, index * this.row - 6);
         below = top + 14;
         const label = element("div", { class: `xr-label${states.length ? " states" : ""}`, "data-index": index, style: this.low ? `top:${top}px;height:14px` : `height:${this.row}px` },

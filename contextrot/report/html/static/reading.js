@@ -40,7 +40,7 @@ contextrot.xray.reading = (() => {
       entry.status ? sample(entry.status) : null,
       element("b", {}, message.role),
       kind ? element("span", { class: `kind ${entry.made ? "made" : entry.origin}` }, kind) : null,
-      ...states.map((one) => element("span", { class: "kind states" }, `${contextrot.clean(one.id)}${one.old ? " (older)" : ""}`)),
+      ...states.map((one) => element("span", { class: "kind states" }, `${contextrot.clean(one.id)}${one.until !== null && one.until <= column.turn ? " (older)" : ""}`)),
       entry.status && entry.status !== "verbatim" && entry.status !== "made" ? element("span", { class: `kind st-${entry.status}` }, entry.status) : null,
       entry.pinned ? element("span", { class: "kind pin" }, "pinned") : null,
       entry.index !== null && entry.index !== undefined ? element("span", { class: "muted" }, `turn ${entry.turn}`) : null,
@@ -62,13 +62,18 @@ contextrot.xray.reading = (() => {
     return made;
   }
 
+  /** What a cause means; a list is lost as soon as one of its facts is. */
+  function means(one) {
+    return one.cause === "lost" && one.check === "recall_list" ? "not all it rests on was in what was sent" : (CAUSES[one.cause] ?? "");
+  }
+
   function verdict(one, column) {
     const kind = one.outcome === "fail" ? "fail" : one.outcome === "pass" ? "pass" : "open";
     const line = element("p", { class: `verdict ${kind}` },
       element("b", {}, `${mark(one.outcome)} ${contextrot.clean(one.id)} ${one.outcome.replace("_", " ")}`),
       one.item ? ` ${plain(one.item)}` : "",
       element("span", { class: "muted" }, ` ${one.kind}, check ${plain(one.check)}`));
-    if (one.cause) line.append(" ", element("span", { class: `chip ${one.cause}` }, one.cause), ` ${CAUSES[one.cause] ?? ""}${one.since_turns ? `, stated ${counted(one.since_turns, "turn")} before` : ""}`);
+    if (one.cause) line.append(" ", element("span", { class: `chip ${one.cause}` }, one.cause), ` ${means(one)}${one.since_turns ? `, stated ${counted(one.since_turns, "turn")} before` : ""}`);
     const box = element("div", {}, line);
     if (one.reason) box.append(element("p", { class: "reason said" }, plain(one.reason)));
     if (one.outcome === "fail" && one.evidence && one.evidence !== one.reason)

@@ -132,6 +132,13 @@ window.contextrot = (() => {
     apply();
   }
 
+  /** Headings that sort become buttons; without scripts they are plain headings. */
+  function startSorting() {
+    for (const head of document.querySelectorAll("table.sortable thead th:not(.no-sort)")) {
+      head.replaceChildren(element("button", { type: "button", class: "sort" }, ...head.childNodes));
+    }
+  }
+
   /** Marks in the bar at the top which section is being read. */
   function startNavigation() {
     const links = new Map([...document.querySelectorAll(".top nav a")].map((link) => [link.hash.slice(1), link]));
@@ -162,6 +169,7 @@ window.contextrot = (() => {
   function start() {
     document.documentElement.classList.add("scripted");
     startTheme();
+    startSorting();
     startStrategies();
     startNavigation();
     startPrinting();

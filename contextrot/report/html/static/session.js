@@ -76,12 +76,12 @@ contextrot.xray = (() => {
       }
       const spread = (runs) => runs.flatMap(([cell, n]) => Array(n).fill(cell));
       this.standings = data.standings.map((one) => ({ ...one, cells: spread(one.cells) }));
-      /** index in the log → the rules and facts it states */
+      /** index in the log → the rules and facts it states, each with the turn from which another value holds, if any */
       this.states = new Map();
       for (const one of this.standings) {
         one.versions.forEach(([, index], k) => {
-          const old = k < one.versions.length - 1;
-          this.states.set(index, [...(this.states.get(index) ?? []), { ...one, old }]);
+          const until = one.versions[k + 1]?.[0] ?? null;
+          this.states.set(index, [...(this.states.get(index) ?? []), { ...one, until }]);
         });
       }
       this.columns = data.columns.map((n, at) => this.#column(this.calls.get(n), at));

@@ -31,6 +31,7 @@
   function causes(row) {
     const shown = (row.failed ?? []).slice(0, 3).flatMap(([id, why]) => [element("span", { class: "said" }, contextrot.clean(id)), " ", element("span", { class: `chip ${why || "unattributed"}` }, why || "unattributed"), " "]);
     if ((row.failed ?? []).length > 3) shown.push(`and ${row.failed.length - 3} more`);
+    if (row.failed === undefined && row.event && !["completed", undefined].includes(row.ended)) shown.push(`${row.ended.replace("_", " ")} at turn ${row.last_turn ?? "?"}`);
     if (row.problem) shown.push(element("small", {}, "file damaged"));
     return shown;
   }
