@@ -47,6 +47,10 @@ gallery: $(VENV)/.installed-dev
 	@$(BIN)/contextrot models pull smollm2-135m
 	$(BIN)/python docs/make_gallery.py $(ARGS)
 
+# The libraries inside the HTML report, fetched anew from npm (needs `npm`) and checked against the recorded sha256.
+vendor: $(VENV)/.installed
+	$(BIN)/python -m contextrot.report.html.vendored
+
 check: lint types docs test
 
 $(VENV)/bin/python:

@@ -29,6 +29,7 @@ INTRODUCTION = """\
 Every picture is of a run that you can repeat: `make gallery` runs the benches, draws all of them anew and writes these
 captions. The model is small enough for a laptop, and its windows are *virtual*, smaller than its own, so that short
 sessions fill them: read the shapes, not the levels. Replies of the same weights can differ a little between machines.
+A click shows a picture at its full size.
 """
 
 Caption = Mapping[str, Any]
@@ -67,7 +68,7 @@ def gallery(captions: Mapping[str, Caption]) -> str:
     parts = [INTRODUCTION]
     for caption in captions.values():
         link = (FOLDER / caption["file"]).relative_to(DOCS).as_posix()
-        parts.append(f"\n## {caption['title']}\n\n{caption['shows']}\n\n![{caption['alt']}]({link})\n")
+        parts.append(f"\n## {caption['title']}\n\n{caption['shows']}\n\n[![{caption['alt']}]({link})]({link})\n")
         if caption["found"]:
             parts.append("\n" + "\n".join(f"- {sentence}" for sentence in caption["found"]) + "\n")
         parts.append(f"\n*{origin(caption)}*\n")

@@ -164,7 +164,7 @@ def draw(picture: Picture) -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "plot.png"
         contextrot(f"{picture.command} --out {shlex.quote(str(file))}")
-        save_small(file.read_bytes(), picture.file, 128)
+        save_small(file.read_bytes(), picture.file)
 
 
 def screen(picture: Picture) -> str:
@@ -180,7 +180,7 @@ def screen(picture: Picture) -> str:
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         console = Console(record=True, width=picture.columns, file=nowhere, force_terminal=True, highlight=False)
         console.print(Text.assemble(("$ ", "color(31)"), (picture.command, "bold")))
-        console.print(Text.from_ansi(printed.strip("\n")))
+        console.print(Text.from_ansi(printed.strip("\n") + "\n"))
         theme = TerminalTheme(dark, pale, [dark, *[pale] * 7])
         return console.export_svg(title="", theme=theme, code_format=TERMINAL, unique_id=picture.name)
 

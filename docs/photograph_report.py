@@ -50,9 +50,13 @@ def photograph(report: Path, shots: Sequence[Shot]) -> None:
         browser.close()
 
 
-def save_small(png: bytes, file: Path, colours: int = 96) -> None:
-    """Save a picture with a palette: screens and plots have few colours, and are a third as large with one."""
-    Image.open(BytesIO(png)).convert("RGB").quantize(colours).save(file, optimize=True)
+def save_small(png: bytes, file: Path, colours: int = 160) -> None:
+    """Save a picture with a palette: screens and plots have few colours, and are much smaller with one.
+
+    The palette covers rare colours as well: the dot that stands for a strategy is of few pixels and keeps its hue.
+    """
+    picture = Image.open(BytesIO(png)).convert("RGB").quantize(colours, Image.Quantize.MAXCOVERAGE)
+    picture.save(file, optimize=True)
 
 
 def main(run: Path) -> None:

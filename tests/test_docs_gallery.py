@@ -121,9 +121,9 @@ def test_screens_and_captions_are_made_from_a_run(tmp_path: Path, monkeypatch: p
     )  # fmt: skip
     picture = made["filled"](wanted, run)
     assert (picture.alt, picture.shows) == ("at 8", "under fifo(keep=6 turns)")
-    drawn = re.sub(r"<[^>]+>", "", made["screen"](picture)).replace("&#160;", " ")
+    drawn = " ".join(re.sub(r"<[^>]+>", "", made["screen"](picture)).replace("&#160;", " ").split())
     assert "probe code (recall): fail" in drawn
-    assert "lost: it was no longer in what was" in drawn
+    assert "[lost: it was no longer in what was sent, stated 7 turns before]" in drawn
     caption = made["caption"](picture, run)
     assert (caption["sessions"], caption["simulated"], caption["virtual"], caption["window"]) == (1, True, True, 1400)
     assert MADE["origin"](caption).startswith("SIMULATED: `sim/perfect`, virtual window of 1,400 tokens, n = 1 session")

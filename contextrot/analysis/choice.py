@@ -12,6 +12,9 @@ from contextrot.analysis.matching import Matched, match_within
 from contextrot.analysis.measures import measure, too_much_missing
 from contextrot.errors import BaselineError, ConfigError
 
+#: so many names a sentence holds at most
+MOST_NAMED = 4
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -161,12 +164,12 @@ def _named(
     if name is not None and spent[name] is not None:
         sentence += f" ({_spent(spent[name], priced=priced)} a session)"
     if cheaper:
-        listed = ", ".join(f"{one} ({_spent(spent[one], priced=priced)})" for one in cheaper)
+        listed = _some([f"{one} ({_spent(spent[one], priced=priced)})" for one in cheaper])
         less = "costs less" if priced else "takes fewer tokens"
         open_ = "" if name is None else "inconclusive: "
         sentence += f"; {open_}{listed} {less} a session and may last as long, which more sessions would tell"
     if silent:
-        sentence += f"; left out, because it never fired: {', '.join(silent)}"
+        sentence += f"; left out, because it never fired: {_some(silent)}"
     return Choice(among, where, name, longest, as_good, cheaper, silent, tokens, cost, sentence)
 
 
@@ -179,7 +182,7 @@ def _sentence(
     if name != longest:
         return f"ship {name}: its sessions are not shorter by the margin than those of {longest}, and it takes less"
     if others:
-        return f"ship {name}: no sessions are longer, and it takes less than what lasts as long, {', '.join(others)}"
+        return f"ship {name}: no sessions are longer, and it takes less than what lasts as long, {_some(others)}"
     if len(unsure) > len(cheaper):
         return f"ship {name}: it has the longest sessions, and nothing that may last as long takes less"
     return f"ship {name}: its sessions are longer than all others"
@@ -189,6 +192,12 @@ def per_session(metric: str, sessions: Sequence[SessionEvidence]) -> float | Non
     """Mean tokens, cost (USD) or calls of a session; None as soon as one does not know its own."""
     total = total_of(metric, sessions)
     return None if total is None else total / len(sessions)
+
+
+def _some(names: Sequence[str]) -> str:
+    """The names in a row; of many the first, and how many more there are."""
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _spent(value: float | None, *, priced: bool) -> str:

@@ -143,7 +143,8 @@ def threshold_text(threshold: Threshold) -> str:
     value = "before the first" if threshold.value is None else place(threshold.value)
     sign = "≥ " if threshold.holds else ""
     mark = "; not monotone" if threshold.note else ""
-    return f"{sign}{value} ({place(threshold.low)}–{place(threshold.high)}{mark})"
+    low, high = (place(bound).removesuffix(" %") for bound in (threshold.low, threshold.high))
+    return f"{sign}{value} ({low}–{high}{mark})"
 
 
 def effective_text(shipping: Shipping) -> str:

@@ -135,7 +135,7 @@ def test_what_was_kept_comes_back(run: Run) -> None:
 
 
 def test_hostile_text_is_shown_and_breaks_nothing(tmp_path: Path) -> None:
-    folder = write_manifest(tmp_path / "run")
+    folder = write_manifest(tmp_path / "run", scenarios=[{"id": "a<b>&.c", "title": ""}], strategies=["fifo"])
     for repeat in range(6):
         add_session(folder, repeat, "fifo", [(0, "pass"), (3, "fail")], reason=HOSTILE, scenario="a<b>&.c")
     run = load_run(folder)

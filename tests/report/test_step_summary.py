@@ -33,7 +33,8 @@ probes:
 
 def written(folder: Path, sources: dict[str, str], ids: tuple[str, ...] = ("code",), strategies: int = 1) -> Run:
     """A run whose checks fail at turn 3 in each of six sessions; sources: scenario → file."""
-    write_manifest(folder, scenarios=[{"id": name, "title": name, "source": path} for name, path in sources.items()])
+    listed = [{"id": name, "title": name, "source": path} for name, path in sources.items()]
+    write_manifest(folder, scenarios=listed, strategies=[f"s{number}" for number in range(strategies)])
     for scenario in sources:
         for strategy in range(strategies):
             for repeat in range(6):

@@ -1,10 +1,11 @@
-"""The first lines of the page: how long sessions last, why they fail, what to ship and how sure that is. No arithmetic."""
+"""The first lines of the page: how long sessions last, why they fail, what to ship, how sure that is. No arithmetic."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from contextrot.analysis.comparison import Tier
 from contextrot.report import words
 from contextrot.report.html.verdict import against, scenes, together
 
@@ -95,10 +96,13 @@ def _broke_off(group: Group) -> str:
 
 def _ship(comparison: Comparison) -> Iterator[str]:
     """What `analysis/choice.py` came to, for each model or strategy there is; or that there was nothing to choose."""
+    told = [row for row in (*comparison.rows, *comparison.pooled) if row.tier is not Tier.INSUFFICIENT_DATA]
     for choice in comparison.choices:
         said = words.clean(choice.sentence)
         if choice.name is not None:
             said = said.replace(f"ship {words.clean(choice.name)}", f"ship {words.quoted(choice.name)}", 1)
+        if choice.name is not None and not told:
+            said = f"provisional, as no comparison has enough data yet: {said}"
         yield f"{words.quoted(choice.where)}: {said}" if len(comparison.choices) > 1 else said
     silent = list(dict.fromkeys(row.strategy for row in comparison.rows if not row.ranked))
     if not comparison.choices and silent and not any(row.ranked for row in comparison.rows):

@@ -1,4 +1,4 @@
-"""The curves of the page as tables of text: turns down, strategies across. From the data of the charts, no arithmetic."""
+"""The curves of the page as tables of text: turns down, strategies across. From the data of the charts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KINDS = {"probe": "probes", "passive": "standing rules on live replies"}
 
 @dataclass(frozen=True, slots=True)
 class CurveTable:
-    """The series of one panel. title: scenario, model, kind; rows: ``(turn, text of each column)``, "–" for no point."""
+    """The series of one panel. title: scenario, model, kind; rows: ``(turn, texts)``, "–" for no point."""
 
     title: str
     columns: list[str]
@@ -63,7 +63,8 @@ def _compliance(series: dict[str, Any]) -> dict[float, str]:
 
 def _fitting(tables: list[CurveTable]) -> list[CurveTable]:
     """The first tables that have room."""
-    kept, room = [], MOST_CELLS
+    kept: list[CurveTable] = []
+    room = MOST_CELLS
     for table in tables:
         room -= len(table.columns) * len(table.rows)
         if room < 0 and kept:

@@ -46,7 +46,8 @@ def render(run: Run, *, max_bytes: int = MOST_BYTES, sessions: Collection[str] =
     Raises `NothingMatchedError` or `StoreError` for a name that is not of exactly one session.
     """
     template = _environment().get_template("report.html.j2")
-    context = content.context(run) | _inlined() | {"data_page": (data := charts.page_data(run)), "curve_tables": curve_tables(data)}
+    data = charts.page_data(run)
+    context = content.context(run) | _inlined() | {"data_page": data, "curve_tables": curve_tables(data)}
     bare = template.render(context, archive=Archive(index=[], chunks=[], left_out=0)).encode()
     archive = session_archive(run, max_bytes=max_bytes - len(bare), sessions=sessions)
     return template.render(context, archive=archive).encode()

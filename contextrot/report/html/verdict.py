@@ -82,10 +82,10 @@ def side_by_side(run: Run) -> Comparison | None:
 
 
 def together(summary: Summary) -> list[Group]:
-    """The strategies over all scenarios, the longest sessions first; by what they passed at depth where those differ."""
-    mixed = any(group.length.mixed_horizons for group in summary.pooled)
-    at_depth_first = (lambda group: -(group.compliance["at_depth"].rate or 0.0)) if mixed else _lasts
-    return sorted(summary.pooled, key=at_depth_first)
+    """The strategies over all scenarios, the longest sessions first; the best at depth first where lengths differ."""
+    if any(group.length.mixed_horizons for group in summary.pooled):
+        return sorted(summary.pooled, key=lambda group: -(group.compliance["at_depth"].rate or 0.0))
+    return sorted(summary.pooled, key=_lasts)
 
 
 def against(comparison: Comparison | None) -> dict[str, list[tuple[str, dict[str, list[str]]]]]:
