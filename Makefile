@@ -24,7 +24,8 @@ browser:
 	fi; \
 	echo "installing Chromium (once)"; \
 	export DEBIAN_FRONTEND=noninteractive; \
-	apt-get -qq update && apt-get -qq install --yes --no-install-recommends chromium >/dev/null
+	apt-get -qq -o Acquire::Retries=3 update && \
+	apt-get -qq -o Acquire::Retries=3 install --yes --no-install-recommends chromium fonts-dejavu-core >/dev/null
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

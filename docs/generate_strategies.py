@@ -17,15 +17,17 @@ INTRODUCTION = """\
 
 <!-- Made by docs/generate_strategies.py from the code; a change here would be undone. -->
 
-A strategy decides what of the session is sent at each call. Name one (`--strategy fifo`), or give it parameters in
-`contextrot.yaml` or on the command line: `--strategy '{type: fifo, keep: {turns: 4}}'`. Unknown parameters are refused.
+A strategy decides what of the session is sent at each call. Name one, and it takes its own defaults (`--strategy fifo`:
+all that fits), or give it parameters in `contextrot.yaml` or on the command line:
+`--strategy '{type: fifo, keep: {turns: 6}}'`. Unknown parameters are refused.
 
 A **size** is exactly one of `{tokens: n}`, `{messages: n}`, `{turns: n}` or `{fraction: f}` (of the window). A
 **strategy** is a name or such a mapping: wrappers take another one as `inner`.
 
 Under every strategy: system messages and pins are in view, unchanged and once; the current user message is there word
 for word, last of the user's; tool calls and their results stay together; the view is within its budget, or the session
-ends as `over_budget`; under its trigger a strategy does nothing. Scenarios' `pinned: true` counts where it says so.
+ends as `over_budget`; under its trigger a strategy does nothing. Scenarios' `pinned: true` counts where it says so,
+and keeps the whole message that the rule or fact stands in.
 
 Summaries and notes are written by the session's own model, or by `--auxiliary MODEL` (`extractive` needs none). A turn
 asks it at most 1 + `retries` times, also in a tool loop, and also where it answers well but not all that is evicted

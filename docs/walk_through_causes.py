@@ -51,8 +51,9 @@ it. The remedy is a strategy that keeps the statement (`pinned`, `retrieval`, a 
 ## Ignored: it was in the prompt
 
 The same question with the whole history (`full`). Every message was sent verbatim, the code stands in one of
-the first, the window is not full, and the answer is wrong all the same. This is rot. A larger window does not
-help; shorter prompts, or the statement said again near the end (`re_anchor`), may.
+the first, the window is not full, and the answer is wrong all the same. A larger window does not help. If it gets
+worse with length (*Is it rot?* in the report), shorter prompts may, or the statement said again near the end
+(`re_anchor`); else another model.
 """,
     "incapable": """\
 ## Incapable: it fails when fresh as well

@@ -58,7 +58,7 @@ INSTEAD = {
     "contextrot bench door-code.yaml --out results/real": ["--model", "sim/hazard?hazard=0.1"],
 }
 #: files that a page tells the reader to write → the block they hold is found by this first line of the block.
-WRITTEN = {"first-scenario.md": {"door-code.yaml": "contextrot: 1"}}
+WRITTEN = {"first-scenario.md": {"door-code.yaml": "contextrot: 1", "signed.yaml": "# signed.yaml"}}
 
 
 @dataclass(frozen=True)

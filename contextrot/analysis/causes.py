@@ -28,6 +28,15 @@ CONTROL_SHARE = 0.5
 #: column of `cause_split` for failures that test nothing stated in the session (a tool call nobody asked a rule for)
 UNATTRIBUTED = "unattributed"
 
+#: what the reason of a `recall` check says of a reply that gives a value from before a change
+_OLD_VALUE = "a superseded value"
+
+
+def superseded(verdicts: pd.DataFrame) -> int:
+    """How many of the `ignored` failures gave the value from before a change: what was said last was not taken up."""
+    rows = verdicts.loc[(verdicts["outcome"] == "fail") & (verdicts["cause"] == str(Cause.IGNORED)), "reason"]
+    return int(rows.astype(object).fillna("").astype(str).str.contains(_OLD_VALUE, regex=False).sum())
+
 
 def controls(run: Run) -> pd.DataFrame:
     """What the control questions showed, one row per scenario, model and id (of a probe or constraint).

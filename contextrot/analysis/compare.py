@@ -237,7 +237,10 @@ def _exit_code(rows: Sequence[Row], tier: Tier, *, ranking: bool) -> int:
 
 def _verdict(kind: str, tier: Tier, rows: Sequence[Row], pooled: Sequence[Row]) -> str:
     worst = [row for row in (*pooled, *rows) if row.tier is tier]
-    count = f"{len([row for row in rows if row.tier is tier])} of {len(rows)} comparisons"
+    alone = len([row for row in rows if row.tier is tier])
+    count = f"{alone} of {len(rows)} comparisons"
+    if not alone and any(row.tier is tier for row in pooled):
+        count = f"over all scenarios together; none of {len(rows)} comparisons alone"
     first = worst[0] if worst else None
     # What holds over all scenarios together is not named again for each of them.
     together = {(row.model, row.strategy) for row in pooled if row.tier is tier}

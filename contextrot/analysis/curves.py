@@ -18,6 +18,9 @@ Length = TypeVar("Length", int, float)
 
 #: Scores this close to a threshold (as a share of it) have reached it: they come out of divisions.
 TOLERANCE = 1e-9
+#: Occupancies above this share a bin that is open above: no window is so full, and what a server says of its usage or
+#: stands in a damaged record may be any number.
+OPEN_FROM = 1.5
 #: With fewer sessions than this a bootstrap of sessions has too few distinct resamples to be believed.
 FEW_SESSIONS = 20
 
@@ -115,9 +118,9 @@ def occupancy_bins(
 ) -> pd.Categorical:
     """Sort occupancies (prompt tokens ÷ window, 0–1 and beyond) into bins: intervals closed on the right, in order.
 
-    `edges` ascending, or bins of `width` from 0 to at least 1. A full window (1.0) is in the bin that ends at 1, and 0
-    in the first. Every bin is a category, so that a table grouped by them shows an empty one as a gap. An unknown
-    occupancy, or one outside `edges`, gets no bin (NaN).
+    `edges` ascending, or bins of `width` from 0 to at least 1; what is above 1.5 shares one more, without an end. A
+    full window (1.0) is in the bin that ends at 1, and 0 in the first. Every bin is a category, so that a table grouped
+    by them shows an empty one as a gap. An unknown occupancy, or one outside `edges`, gets no bin (NaN).
     """
     import numpy as np
     import pandas as pd
@@ -127,7 +130,10 @@ def occupancy_bins(
         if not width > 0:
             raise ValueError(f"The width of a bin is a share above 0, not {width}.")
         top = max(1.0, float(np.nanmax(value, initial=0.0, where=np.isfinite(value))))
-        edges = [round(i * width, 10) for i in range(int(np.ceil(top / width - TOLERANCE)) + 1)]
+        last = int(np.ceil(min(top, OPEN_FROM) / width - TOLERANCE))
+        edges = [round(i * width, 10) for i in range(last + 1)]
+        if top > edges[-1] + TOLERANCE:
+            edges.append(np.inf)
     cuts = np.asarray(edges, dtype=float)
     if len(cuts) < 2 or np.any(np.diff(cuts) <= 0):
         raise ValueError("Edges of bins are at least two ascending numbers.")
@@ -138,8 +144,20 @@ def occupancy_bins(
 
 
 def bin_label(interval: pd.Interval[float]) -> str:
-    """A bin of `occupancy_bins` as tables print it: ``10–20 %``."""
+    """A bin of `occupancy_bins` as tables print it: ``10–20 %``; ``> 150 %`` for one without an end."""
+    if interval.right == float("inf"):
+        return f"> {100 * interval.left:g} %"
     return f"{100 * interval.left:g}–{100 * interval.right:g} %"
+
+
+def bin_place(interval: pd.Interval[float], width: float = 0.1) -> float:
+    """Where on an axis a bin stands: its middle; one without an end as if it were of this width."""
+    return float(interval.left) + width / 2 if interval.right == float("inf") else float(interval.mid)
+
+
+def bin_end(interval: pd.Interval[float], width: float = 0.1) -> float:
+    """Up to where a bin goes; one without an end as if it were of this width."""
+    return float(interval.left) + width if interval.right == float("inf") else float(interval.right)
 
 
 def compliance(

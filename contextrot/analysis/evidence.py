@@ -78,6 +78,21 @@ class SessionEvidence:
             return self.last_turn, 1, self.ended
         return (max(decided), 0, "") if decided else None
 
+    def unfollowed(self, without: Collection[str] = ()) -> bool:
+        """True where nothing failed up to the last decided turn, and checks after it were asked but not decided.
+
+        How long such a session lasted is not known: it is censored for a reason that may be the failure itself.
+        """
+        found = self.lasted(without)
+        if found is None or found[1] or self.cut_short:
+            return False
+        return any(
+            letter == _UNDECIDED and turn > found[0]
+            for name, verdicts in self.checks.items()
+            if name not in without
+            for turn, letter in verdicts
+        )
+
     def passed(
         self, without: Collection[str] = (), turn: int | None = None, apart: Collection[tuple[str, int]] = ()
     ) -> tuple[int, int]:

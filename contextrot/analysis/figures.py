@@ -16,6 +16,14 @@ from contextrot.outcomes import Ended
 
 #: `ended` of a session that has no end record
 RUNNING = "running"
+#: share of sessions that could not be followed to the end, beyond which a group is not ranked by its length
+MOST_UNFOLLOWED = 0.2
+#: with fewer failures than this nothing can be said of their spread over the turns
+FEWEST_FAILURES = 5
+#: p-values below this are called a finding
+SIGNIFICANT = 0.05
+#: a ceiling below this says that failures measure what the model can do as much as what it keeps
+GOOD_CEILING = 0.9
 #: ends that say nothing about length: the session is censored where it was last checked
 CUT_SHORT = (str(Ended.LIMIT), str(Ended.ERROR), str(Ended.CANCELLED), RUNNING)
 
@@ -86,7 +94,9 @@ class Length:
     ``{constraint, fact or probe: sessions}``. broke_off_turns: ``{turn: sessions}`` of overflow and over_budget.
     kept_turns: ``{turn: sessions}``, the last decided check of the sessions without an event. hazard_p: p-value of the
     constant-hazard null, None when fewer than 5 sessions failed. mixed_horizons: the sessions pooled here were checked
-    up to different turns, so that a median of them mixes lengths.
+    up to different turns, so that a median of them mixes lengths. unfollowed: ``{turn: sessions}``, the last decided
+    check of sessions without an event of which later checks were asked and nobody could decide them; unfollowed_why:
+    ``{outcome: sessions}``, what came of the first of those.
     """
 
     median: float | None
@@ -108,7 +118,19 @@ class Length:
     kept_turns: dict[str, int]
     hazard_p: float | None
     mixed_horizons: bool
+    unfollowed: dict[str, int]
+    unfollowed_why: dict[str, int]
     steps: list[dict[str, float]] = field(repr=False)
+
+    @property
+    def lost_sight(self) -> int:
+        """How many sessions could not be followed to the end."""
+        return sum(self.unfollowed.values())
+
+    @property
+    def followed(self) -> bool:
+        """False where so many could not be followed that the length says nothing of how long sessions last."""
+        return self.lost_sight <= MOST_UNFOLLOWED * self.n
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +184,7 @@ class Group:
     levels: when the budget monitor spoke; by_level: compliance by the level of the prompt that was answered (OK, WARN,
     ROTATE). actions: None where there are no tools. hallucinated: failed `abstain` checks. saved: against `full`.
     first_failure: the earliest, None when none failed. shipping: None when pooled, as scenarios differ in their turns.
+    superseded: of the `ignored` failures those whose reply gave the value from before a change.
     """
 
     scenario: str | None
@@ -189,6 +212,7 @@ class Group:
     first_failure: FirstFailure | None
     shipping: Shipping | None
     causes: dict[str, int]
+    superseded: int
     undecided: dict[str, int]
     spent: Spent
     prefix_reuse: float | None
@@ -196,6 +220,38 @@ class Group:
     cut: bool
     max_occupancy: float | None
     occupancy_estimated: bool
+
+    @property
+    def outdated(self) -> bool:
+        """True where most of what was ignored is an old value given for the new one: that is no forgetting."""
+        return 2 * self.superseded > self.causes.get("ignored", 0)
+
+    @property
+    def pattern(self) -> str:
+        """How failures lie over the turns after the fresh one: what answers "is it rot, or an error rate?".
+
+        `falls`, `rises`: the trend of compliance, with its interval on one side of 0. `uneven`: no such trend, but the
+        first failures are spread too unevenly for a constant rate. `constant`: a constant rate explains them. `flat`:
+        no trend, and too few failures to test the rate. `always`: not one check passed. `few`: too few failures, or
+        too many sessions that could not be followed, to tell. Empty: nothing failed after the fresh session, or
+        scenarios are pooled.
+        """
+        late = self.compliance["after_fresh"]
+        if self.shipping is None or late.n == late.passes:
+            return ""
+        if not self.length.followed:
+            return "few"
+        if not late.passes:
+            return "always"
+        trend, p = self.shipping.trends["after_fresh"], self.length.hazard_p
+        if trend.low is not None and trend.high is not None:
+            if trend.high < 0:
+                return "falls"
+            if trend.low > 0:
+                return "rises"
+        if p is not None:
+            return "uneven" if p < SIGNIFICANT else "constant"
+        return "few" if trend.per_turn is None or late.n - late.passes < FEWEST_FAILURES else "flat"
 
     @property
     def subjects(self) -> list[str]:
@@ -226,6 +282,17 @@ class Control:
     check: str
     gateable: bool
 
+    @property
+    def unheard(self) -> list[str]:
+        """The sides, `ceiling` and `floor`, that were asked and not once decided: nothing is known from them."""
+        sides = (("ceiling", self.ceiling_n, self.ceiling_undecided), ("floor", self.floor_n, self.floor_undecided))
+        return [side for side, n, undecided in sides if undecided and not n]
+
+    @property
+    def weak(self) -> bool:
+        """True where the model often fails fresh as well, without being held incapable."""
+        return self.ceiling is not None and self.ceiling < GOOD_CEILING and not self.incapable
+
 
 @dataclass(frozen=True, slots=True)
 class Reference:
@@ -242,7 +309,11 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """How the run was made, as run.json says. started, finished: UTC, ISO 8601. models: label → what was asked for."""
+    """How the run was made, as run.json says. started, finished: UTC, ISO 8601. models: label → what was asked for.
+
+    limit: the cap that ended it and how far it came; rescored: where it is from, when, and how many verdicts changed.
+    Both are empty where that did not happen.
+    """
 
     started: str | None
     finished: str | None
@@ -254,6 +325,8 @@ class Origin:
     models: dict[str, str]
     models_returned: dict[str, list[str]]
     titles: dict[str, str]
+    limit: dict[str, Any] = field(default_factory=dict)
+    rescored: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from contextrot.analysis.figures import Length
+from contextrot.analysis.figures import CUT_SHORT, FEWEST_FAILURES, Length
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from contextrot.analysis.survival import Survival
 
-#: with fewer first failures than this nothing can be said of their spread over the turns
-FEWEST_FAILURES = 5
+#: outcomes that are no verdict although the check was reached and could have told something
+_OPEN = ("truncated", "empty", "filtered", "overflow", "timeout", "error", "inconclusive")
 
 
 def session_length(sessions: pd.DataFrame, verdicts: pd.DataFrame, deepest: dict[Any, float]) -> Length:
@@ -43,6 +43,7 @@ def session_length(sessions: pd.DataFrame, verdicts: pd.DataFrame, deepest: dict
         dtype=object,
     ).replace("", "unattributed")
     on = at_fail["subject"].astype(object).where(at_fail["subject"].notna(), at_fail["id"].astype(object))
+    lost_sight = _unfollowed(sessions, known, verdicts)
     subjects = at_fail.assign(on=on)[["session", "on"]].drop_duplicates()["on"].value_counts(sort=False)
     return Length(
         median=_number(survival.median),
@@ -66,8 +67,24 @@ def session_length(sessions: pd.DataFrame, verdicts: pd.DataFrame, deepest: dict
         kept_turns=_counted(known.loc[known["event"].astype(object) == "", "duration"]),
         hazard_p=_hazard(durations, (known["event"] == "fail").astype(int).tolist(), turns),
         mixed_horizons=len(horizons) > 1,
+        unfollowed=_counted(lost_sight["duration"]),
+        unfollowed_why={str(name): int(n) for name, n in lost_sight["outcome"].astype(object).value_counts().items()},
         steps=_steps(survival),
     )
+
+
+def _unfollowed(sessions: pd.DataFrame, known: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
+    """`duration` and `outcome` of the sessions without an event that were lost sight of.
+
+    Checks after their last decided one were asked, and the outcome is that of the first of these. What broke off is
+    told apart: a session that was cut short was not asked.
+    """
+    whole = sessions.loc[~sessions["ended"].astype(object).isin(["", *CUT_SHORT]), "session"]
+    held = known.loc[(known["event"].astype(object) == "") & known["session"].isin(whole), ["session", "duration"]]
+    columns = ["session", "turn", "outcome"]
+    asked = verdicts.loc[verdicts["outcome"].isin(_OPEN), columns].merge(held, on="session")
+    after = asked.loc[asked["turn"].astype(int) > asked["duration"].astype(int)]
+    return after.sort_values("turn", kind="stable").drop_duplicates("session")
 
 
 def _hazard(durations: list[int], failed: list[int], turns: list[int]) -> float | None:

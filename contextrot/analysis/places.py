@@ -57,7 +57,7 @@ def trend(rows: pd.DataFrame) -> Trend:
 
 def points(rows: pd.DataFrame, x: str) -> list[Point]:
     """The rate at each place; over tokens the rows have their `bin`, and empty bins at both ends are left out."""
-    from contextrot.analysis.curves import bin_label, compliance, occupancy_bins
+    from contextrot.analysis.curves import bin_label, bin_place, compliance, occupancy_bins
 
     if x == "turn":
         table = compliance(rows[["session", "outcome", "turn"]], "turn")
@@ -66,7 +66,7 @@ def points(rows: pd.DataFrame, x: str) -> list[Point]:
         rows = rows.assign(bin=occupancy_bins(rows["place"].tolist()))
     table = compliance(rows[["session", "outcome", "bin"]], "bin")
     label = bin_label if x == "occupancy" else _token_label
-    points = [Point.of(row, float(row["bin"].mid), label(row["bin"])) for row in table.to_dict("records")]
+    points = [Point.of(row, bin_place(row["bin"]), label(row["bin"])) for row in table.to_dict("records")]
     used = [place for place, point in enumerate(points) if point.n + point.undecided]
     return points if x == "occupancy" or not used else points[used[0] : used[-1] + 1]
 

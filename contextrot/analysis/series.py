@@ -11,10 +11,12 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from contextrot.analysis.curves import rate
-from contextrot.analysis.figures import Control, Group, Summary
+from contextrot.analysis.figures import Control, Group, Length, Summary
+from contextrot.analysis.paired import FEWEST_PAIRS
 from contextrot.analysis.places import placed, points, round_width, token_bins, trend
 from contextrot.analysis.rates import Point
 from contextrot.analysis.trend import Trend
+from contextrot.outcomes import Ended
 
 if TYPE_CHECKING:
     from contextrot.analysis.tables import Run
@@ -31,6 +33,10 @@ X_NAMES: dict[str, str] = {
 #: what is counted in tokens, and so in bins with round borders
 TOKENS = ("tokens", "since")
 PER = ("kind", "constraint")
+#: ends of sessions that ran out of window, or of the budget of a prompt
+BROKE_OFF = (str(Ended.OVERFLOW), str(Ended.OVER_BUDGET))
+#: standard errors of a 95 % interval
+Z95 = 1.959964
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +66,9 @@ class SurvivalCurve:
 
     n: sessions in the estimate. median, low, high: turns, None when not reached or no bound is known; text: the same
     in words. horizon: the last turn that could be checked. restricted_mean: turns without failure up to there, on
-    average. events: how many ended by each kind of event. mixed_horizons: sessions of different length are pooled here.
-    asked: turns at which probes were asked; without probes, at which standing rules were checked.
+    average; mean_low, mean_high: its 95 % interval, None of fewer than 6 sessions. events: how many ended by each kind
+    of event. mixed_horizons: sessions of different length are pooled here. asked: turns at which probes were asked;
+    without probes, at which standing rules were checked.
     """
 
     scenario: str | None
@@ -79,6 +86,8 @@ class SurvivalCurve:
     text: str
     horizon: float | None
     restricted_mean: float | None
+    mean_low: float | None
+    mean_high: float | None
     mixed_horizons: bool
     events: dict[str, int]
     censored: int
@@ -98,7 +107,10 @@ class Curve:
     n: decided checks; rate: share of them passed, all points together. Points without a decided check are gaps, never
     interpolated. ceiling, floor: rates of the control questions, None when none was decided. estimated: where the
     provider gave no usage, places on `x` are estimates. trend: slope over the turns, None over anything else and where
-    nobody has fitted it (both kinds of check of a group share one).
+    nobody has fitted it (both kinds of check of a group share one). group_trend: slope over the turns of all checks of
+    the group, whatever the curve is of and against, as the report states it; None of a pool. broke_off: sessions of the
+    group that ran out of window (``overflow``) or budget (``over_budget``), where the curve loses them;
+    broke_off_turns: ``{turn: sessions}``, of all of them or, where that is not known of each, of none.
     """
 
     scenario: str | None
@@ -119,6 +131,9 @@ class Curve:
     floor_n: int
     estimated: bool
     trend: Trend | None
+    group_trend: Trend | None
+    broke_off: dict[str, int]
+    broke_off_turns: dict[str, int]
     points: list[Point] = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -144,8 +159,10 @@ def compliance_curves(run: Run, x: X = "turn", per: Per = "kind", *, width: int 
     if x not in X_NAMES or per not in PER:
         raise ValueError(f"x is one of {', '.join(X_NAMES)} and per one of {', '.join(PER)}, not {x!r} and {per!r}.")
     if per == "kind" and x in ("turn", "occupancy"):
-        return compliance_of(run.summary, x)
-    return [curve for curve in _counted(run, x, per, width) if curve.n]
+        found = _summarised(run.summary, x, run)
+    else:
+        found = _counted(run, x, per, width)
+    return [curve for curve in found if curve.n]
 
 
 def survival_of(summary: Summary) -> list[SurvivalCurve]:
@@ -176,6 +193,7 @@ def _groups(summary: Summary) -> list[Group]:
 
 def _survival_curve(group: Group) -> SurvivalCurve:
     length = group.length
+    mean_low, mean_high = _mean_interval(length)
     return SurvivalCurve(
         scenario=group.scenario,
         model=group.model,
@@ -192,12 +210,27 @@ def _survival_curve(group: Group) -> SurvivalCurve:
         text=length.text,
         horizon=length.horizon,
         restricted_mean=length.restricted_mean,
+        mean_low=mean_low,
+        mean_high=mean_high,
         mixed_horizons=length.mixed_horizons,
         events=length.events,
         censored=length.censored,
         asked=sorted({point.x for point in group.by_turn.get("probe") or group.by_turn.get("passive") or ()}),
         steps=_steps(group),
     )
+
+
+def _mean_interval(length: Length) -> tuple[float | None, float | None]:
+    """95 % interval of the restricted mean, by the normal approximation.
+
+    Of fewer sessions than a paired test needs it would claim what no comparison of the same sessions could.
+    """
+    mean, error = length.restricted_mean, length.restricted_mean_se
+    if error is None and not any(length.events.values()):
+        error = 0.0  # all lasted as long as could be seen
+    if mean is None or error is None or length.n < FEWEST_PAIRS:
+        return None, None
+    return mean - Z95 * error, mean + Z95 * error
 
 
 def _steps(group: Group) -> list[SurvivalStep]:
@@ -232,17 +265,18 @@ def _steps(group: Group) -> list[SurvivalStep]:
     return steps
 
 
-def _summarised(summary: Summary, x: Literal["turn", "occupancy"]) -> list[Curve]:
-    """Curves per kind against turn or occupancy: the summary has them."""
+def _summarised(summary: Summary, x: Literal["turn", "occupancy"], run: Run | None = None) -> list[Curve]:
+    """Curves per kind against turn or occupancy: the summary has them, but not when sessions broke off."""
     found = []
     for group in _groups(summary):
         lines = group.by_turn if x == "turn" else group.by_occupancy
         alone = x == "turn" and len(lines) == 1 and group.shipping is not None
         slope = group.shipping.trends["all"] if alone and group.shipping is not None else None
+        turns = _broke_off_turns(group, run)
         for kind, line in lines.items():
             controls = [c for c in summary.controls if _same(c, group) and c.kind == kind]
             estimated = x == "occupancy" and group.occupancy_estimated
-            found.append(_curve(group, kind, kind, x, controls, estimated, slope, line))
+            found.append(_curve(group, kind, kind, x, controls, estimated, slope, turns, line))
     return found
 
 
@@ -257,12 +291,13 @@ def _counted(run: Run, x: X, per: Per, width: int | None) -> list[Curve]:
         mine = (rows["model"] == group.model) & (rows["strategy"] == group.strategy)
         if group.scenario is not None:
             mine &= rows["scenario"] == group.scenario
+        turns = _broke_off_turns(group, run)
         parts = sorted(rows.loc[mine].groupby(by, observed=True, sort=True), key=lambda part: _rank(part[0]))
         for key, part in parts:
             kind, check, ids = str(key[0]), str(key[-1]), set(part["id"])
             controls = [c for c in run.summary.controls if _same(c, group) and c.kind == kind and c.id in ids]
             estimated, slope = bool(part["estimate"].any()), trend(part) if x == "turn" else None
-            found.append(_curve(group, kind, check, x, controls, estimated, slope, points(part, x)))
+            found.append(_curve(group, kind, check, x, controls, estimated, slope, turns, points(part, x)))
     return found
 
 
@@ -281,6 +316,7 @@ def _curve(
     controls: Sequence[Control],
     estimated: bool,
     trend: Trend | None,
+    turns: dict[str, int],
     points: list[Point],
 ) -> Curve:
     ceiling, ceiling_n = _mean([(c.ceiling, c.ceiling_n) for c in controls])
@@ -304,8 +340,32 @@ def _curve(
         floor_n=floor_n,
         estimated=estimated,
         trend=trend,
+        group_trend=group.shipping.trends["all"] if group.shipping is not None else None,
+        broke_off=_broke_off(group),
+        broke_off_turns=turns,
         points=points,
     )
+
+
+def _broke_off(group: Group) -> dict[str, int]:
+    return {kind: group.ended[kind] for kind in BROKE_OFF if group.ended.get(kind)}
+
+
+def _broke_off_turns(group: Group, run: Run | None) -> dict[str, int]:
+    """`Curve.broke_off_turns`; the summary knows the turn only of sessions that had not failed before."""
+    total = sum(_broke_off(group).values())
+    if not total:
+        return {}
+    if run is None:
+        known = group.length.broke_off_turns
+        return known if sum(known.values()) == total else {}
+    rows = run.sessions
+    mine = ~rows["control"].astype(bool) & (rows["model"] == group.model) & (rows["strategy"] == group.strategy)
+    if group.scenario is not None:
+        mine &= rows["scenario"] == group.scenario
+    turns = rows.loc[mine & rows["ended"].isin(BROKE_OFF), "last_turn"].dropna().astype(int)
+    counts = {str(turn): int(n) for turn, n in turns.value_counts().sort_index().items()}
+    return counts if sum(counts.values()) == total else {}
 
 
 def _same(control: Control, group: Group) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from contextrot.analysis.damage import DamageError, check_columns, fault_of
 from contextrot.analysis.session_actions import SessionActions, abstained, asks_action
 from contextrot.bench.store import FORMAT_VERSION
 from contextrot.errors import StoreError
@@ -41,6 +43,14 @@ VERDICTS = {
 UNANSWERED = frozenset({str(Outcome.OVERFLOW), str(Outcome.TIMEOUT), str(Outcome.ERROR)})
 #: how many columns that name the session open every row of turns.csv
 TURN_HEAD = 5
+#: how many open every row of verdicts.csv
+_VERDICT_HEAD = 6
+_CALL_COLUMNS = dict(list(TURNS.items())[TURN_HEAD:])
+_VERDICT_COLUMNS = dict(list(VERDICTS.items())[_VERDICT_HEAD:])
+#: what no record is without; the rest may be unknown
+_NEEDED_OF_CALLS = frozenset({"call"})
+_NEEDED_OF_VERDICTS = frozenset({"turn", "kind", "id", "outcome"})
+_NEEDED_OF_SESSIONS = frozenset({"session", "scenario", "model", "strategy", "repeat"})
 #: purposes of calls in which the model acts; auxiliary calls have no tools, and controls are no session
 _ACTING = frozenset({"turn", "probe"})
 #: bytes in which the fields of a message's record stand that come before the message itself
@@ -79,6 +89,7 @@ class Session:
         """Who wrote the assistant turns."""
         return self.record.get("history")
 
+    @cached_property
     def row(self) -> tuple[Any, ...]:
         """The row of sessions.csv; the survival columns are filled in once all sessions are known."""
         head = self.record
@@ -139,62 +150,147 @@ def _cost(calls: Sequence[tuple[Any, ...]]) -> float | None:
 
 
 def read_session(path: Path, problems: list[str]) -> Session | None:
-    """Read one session file. None when not even its head was written before the process was killed."""
-    session: Session | None = None
-    occupancy: dict[Any, Any] = {}
-    loads = orjson.loads
+    """Read one session file.
+
+    None when not even its head was written before the process was killed, and with a sentence in `problems` when it
+    cannot be read, or a value in it cannot be what was recorded: such a session counts as not there.
+    """
+    reader = _Reader(path, problems)
     try:
+        if not path.is_file():
+            problems.append(f"sessions/{path.name} was left out: it is no file")
+            return None
         with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                # messages are most of the bytes and few are needed; the writer puts "t" first
-                if line.startswith(b'{"t":"msg"'):
-                    if line.find(b'"task":"', 0, _MESSAGE_HEAD) >= 0 or _tells(session, line):
-                        _read_message(session, line)
-                    continue
-                if not line.endswith(b"\n"):
-                    break  # torn: the process was killed while writing it, and resume asks again
-                try:
-                    record = loads(line)
-                except orjson.JSONDecodeError:
-                    problems.append(f"sessions/{path.name}:{number}: a line that is not JSON was left out")
-                    continue
-                kind = record.get("t")
-                if kind == "head":
-                    refuse_newer(record.get("v"), path)
-                    names = ("scenario", "model", "strategy", "repeat")
-                    session = Session((record.get("key", path.stem), *map(record.get, names)), record)
-                elif session is None:
-                    problems.append(f"sessions/{path.name} was left out: its first record is not a head")
-                    return None
-                elif kind == "call":
-                    occupancy[record.get("n")] = record.get("occupancy")
-                    session.calls.append(_call_row(record))
-                    called = (record.get("reply") or _NOTHING).get("tool_calls")
-                    if called and record.get("purpose") in _ACTING:
-                        session.actions.call(record.get("turn") or 0, record.get("branch"), called)
-                    # A helper of another name answers for itself, not for the model of the matrix.
-                    if record.get("model") and record.get("asked", session.head[2]) == session.head[2]:
-                        session.returned.add(record["model"])
-                elif kind == "verdict":
-                    session.verdicts.append(_verdict_row(record, occupancy.get(record.get("call"))))
-                    session.actions.verdict(record)
-                elif kind == "embed" and record.get("error") is None:
-                    session.embeds.append((record.get("tokens"), record.get("cost")))
-                elif kind == "event":
-                    session.compactions += record.get("name") == "compaction"
-                    session.asked_inline += record.get("name") == "asked_inline"
-                    if record.get("name") == "unsent_view":
-                        session.unsent.append((record.get("detail") or _NOTHING).get("prefix_reuse"))
-                    if record.get("name") == "budget_level":
-                        session.level(record.get("turn") or 0, str((record.get("detail") or _NOTHING).get("to")))
-                elif kind == "end":
-                    session.ended, session.last_turn = record.get("ended") or "", record.get("turn")
-                    session.detail = str(record.get("detail") or "")
-                    if session.ended == "overflow":  # the call that found no room was never sent, so no event tells
-                        session.level(session.last_turn or 0, "ROTATE")
+            reader.read(file)
+        return reader.checked()
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror or error}") from None
-    return session
+    except DamageError as error:
+        said = str(error)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError):
+        said = fault_of(reader.record)
+    problems.append(f"sessions/{path.name}:{reader.line} is damaged: {said}; the session is left out")
+    return None
+
+
+class _Reader:
+    """Reads the records of one file in order; `line` and `record` are where it stands, for what is said of damage."""
+
+    def __init__(self, path: Path, problems: list[str]) -> None:
+        self.path, self.problems = path, problems
+        self.session: Session | None = None
+        self.line = 0
+        self.record: Any = None
+        self._occupancy: dict[Any, Any] = {}
+        #: lines of the rows of the tables
+        self._calls: list[int] = []
+        self._verdicts: list[int] = []
+        self._embeds: list[int] = []
+        self._unsent: list[int] = []
+
+    def read(self, file: Iterable[bytes]) -> None:
+        """All lines, up to a torn one."""
+        loads = orjson.loads
+        for self.line, line in enumerate(file, 1):
+            # messages are most of the bytes and few are needed; the writer puts "t" first
+            if line.startswith(b'{"t":"msg"'):
+                if line.find(b'"task":"', 0, _MESSAGE_HEAD) >= 0 or _tells(self.session, line):
+                    self._message(line)
+                continue
+            if not line.endswith(b"\n"):
+                break  # torn: the process was killed while writing it, and resume asks again
+            try:
+                self.record = record = loads(line)
+            except orjson.JSONDecodeError:
+                self.problems.append(f"sessions/{self.path.name}:{self.line}: a line that is not JSON was left out")
+                continue
+            if record.get("t") == "head":
+                refuse_newer(record.get("v"), self.path)
+                names = ("scenario", "model", "strategy", "repeat")
+                self.session = Session((record.get("key", self.path.stem), *map(record.get, names)), record)
+            elif self.session is None:
+                self.problems.append(f"sessions/{self.path.name} was left out: its first record is not a head")
+                return
+            else:
+                self._add(self.session, record)
+
+    def checked(self) -> Session | None:
+        """The session, once its columns were looked through. Raises `DamageError`."""
+        session = self.session
+        if session is None:
+            return None
+        for columns, rows, lines, needed in (
+            (_CALL_COLUMNS, session.calls, self._calls, _NEEDED_OF_CALLS),
+            (_VERDICT_COLUMNS, session.verdicts, self._verdicts, _NEEDED_OF_VERDICTS),
+            ({"tokens": "i", "cost": "f"}, session.embeds, self._embeds, frozenset[str]()),
+            ({"prefix_reuse": "f"}, [(share,) for share in session.unsent], self._unsent, frozenset[str]()),
+        ):
+            try:
+                check_columns(columns, rows, needed)
+            except DamageError as error:
+                self.line = lines[error.row]
+                raise
+        self.line, self.record = 1, session.record
+        check_columns(SESSIONS, [session.row], _NEEDED_OF_SESSIONS)
+        return session
+
+    def _message(self, line: bytes) -> None:
+        """What the tables need of a message: results of tools, calls of a written history, the task of a turn."""
+        session = self.session
+        if session is None or not line.endswith(b"\n"):
+            return
+        try:
+            self.record = record = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            return  # no table loses a row by it
+        message, branch = record.get("message") or _NOTHING, record.get("branch")
+        if record.get("task"):
+            if not isinstance(record["task"], str):
+                raise TypeError("task")
+            session.tasks[record.get("turn") or 0] = record["task"]
+        if message.get("role") == "tool":
+            session.actions.result(branch, message)
+        elif message.get("tool_calls"):
+            session.actions.call(record.get("turn") or 0, branch, message["tool_calls"], own=False)
+
+    def _add(self, session: Session, record: dict[str, Any]) -> None:
+        """A record of one session but its head and its messages."""
+        kind = record.get("t")
+        if kind == "call":
+            self._call(session, record)
+        elif kind == "verdict":
+            session.verdicts.append(_verdict_row(record, self._occupancy.get(record.get("call"))))
+            self._verdicts.append(self.line)
+            session.actions.verdict(record)
+        elif kind == "embed" and record.get("error") is None:
+            session.embeds.append((record.get("tokens"), record.get("cost")))
+            self._embeds.append(self.line)
+        elif kind == "event":
+            session.compactions += record.get("name") == "compaction"
+            session.asked_inline += record.get("name") == "asked_inline"
+            if record.get("name") == "unsent_view":
+                session.unsent.append((record.get("detail") or _NOTHING).get("prefix_reuse"))
+                self._unsent.append(self.line)
+            if record.get("name") == "budget_level":
+                session.level(record.get("turn") or 0, str((record.get("detail") or _NOTHING).get("to")))
+        elif kind == "end":
+            session.ended, session.last_turn = record.get("ended") or "", record.get("turn")
+            session.detail = str(record.get("detail") or "")
+            if session.ended == "overflow":  # the call that found no room was never sent, so no event tells
+                session.level(session.last_turn or 0, "ROTATE")
+
+    def _call(self, session: Session, record: dict[str, Any]) -> None:
+        self._occupancy[record.get("n")] = record.get("occupancy")
+        session.calls.append(_call_row(record))
+        self._calls.append(self.line)
+        called = (record.get("reply") or _NOTHING).get("tool_calls")
+        if called and record.get("purpose") in _ACTING:
+            session.actions.call(record.get("turn") or 0, record.get("branch"), called)
+        # A helper of another name answers for itself, not for the model of the matrix.
+        if record.get("model") and record.get("asked", session.head[2]) == session.head[2]:
+            if not isinstance(record["model"], str):
+                raise TypeError("model")
+            session.returned.add(record["model"])
 
 
 _NOTHING: dict[str, Any] = {}
@@ -207,23 +303,6 @@ def _tells(session: Session | None, line: bytes) -> bool:
     if session.actions.called and line.find(b'"origin":"tool"', 0, _MESSAGE_HEAD) >= 0:
         return True
     return session.record.get("history") != "live" and b'"tool_calls":[{' in line
-
-
-def _read_message(session: Session | None, line: bytes) -> None:
-    """What the tables need of a message: results of tools, calls of a written history, the task of a turn."""
-    if session is None or not line.endswith(b"\n"):
-        return
-    try:
-        record = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return  # no table loses a row by it
-    message, branch = record.get("message") or _NOTHING, record.get("branch")
-    if record.get("task"):
-        session.tasks[record.get("turn") or 0] = record["task"]
-    if message.get("role") == "tool":
-        session.actions.result(branch, message)
-    elif message.get("tool_calls"):
-        session.actions.call(record.get("turn") or 0, branch, message["tool_calls"], own=False)
 
 
 def _call_row(record: dict[str, Any]) -> tuple[Any, ...]:
@@ -241,6 +320,8 @@ def _call_row(record: dict[str, Any]) -> tuple[Any, ...]:
     else:
         totals = dict.fromkeys(_STATUSES, 0)
         for status, start, end in manifest:
+            if status not in totals:
+                raise DamageError(f"the view's manifest names {status!r}, which is no status of a message")
             totals[status] += end - start
         counts = tuple(totals.values())
     return (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from contextrot.analysis.budget import Threshold, thresholds
-from contextrot.analysis.curves import effective_length, effective_length_note, occupancy_bins
+from contextrot.analysis.curves import bin_end, effective_length, effective_length_note, occupancy_bins
 from contextrot.analysis.figures import Reference, Shipping
 from contextrot.analysis.trend import trend_test
 
@@ -54,7 +54,7 @@ def _by_occupancy(rows: pd.DataFrame, ceiling: float | None) -> list[Threshold]:
     """Thresholds over the upper ends of tenths of the window."""
     known = rows.loc[rows["occupancy"].notna()]
     bins = occupancy_bins(known["occupancy"].astype(float).tolist())
-    ends = [float(bins.categories[int(code)].right) for code in bins.codes]
+    ends = [bin_end(bins.categories[int(code)]) for code in bins.codes]
     ok = (known["outcome"] == "pass").tolist()
     return thresholds(known["session"].astype(object).tolist(), ends, ok, ceiling, unit="occupancy")
 

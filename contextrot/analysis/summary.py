@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from contextrot.analysis.actions import acting_replies, actions, hallucinated, prompts, saved
-from contextrot.analysis.causes import cause_split, controls
+from contextrot.analysis.causes import cause_split, controls, superseded
 from contextrot.analysis.columns import rows_of_groups
 from contextrot.analysis.figures import RUNNING, Control, FirstFailure, Group, Origin, Reference, Spent, Summary
 from contextrot.analysis.grids import families
@@ -147,6 +147,7 @@ def _group(
         shipping=None,
         first_failure=_first_failure(sessions),
         causes=causes or dict.fromkeys(("lost", "ignored", "incapable", "unattributed", "fails"), 0),
+        superseded=superseded(verdicts),
         undecided={str(name): int(n) for name, n in undecided.astype(object).value_counts().items()},
         spent=_spent(sessions, calls),
         prefix_reuse=float(reuse.mean()) if len(reuse) else None,
@@ -207,10 +208,10 @@ def _by_turn(verdicts: pd.DataFrame) -> list[Point]:
 
 def _by_occupancy(verdicts: pd.DataFrame) -> list[Point]:
     """The curve over bins of a tenth of the window; bins without a decided verdict stay, as gaps."""
-    from contextrot.analysis.curves import bin_label, compliance_rows, occupancy_bins
+    from contextrot.analysis.curves import bin_label, bin_place, compliance_rows, occupancy_bins
 
     rows = verdicts[["session", "outcome"]].assign(bin=occupancy_bins(verdicts["occupancy"].tolist()))
-    return [Point.of(row, float(row["bin"].mid), bin_label(row["bin"])) for row in compliance_rows(rows, "bin")]
+    return [Point.of(row, bin_place(row["bin"]), bin_label(row["bin"])) for row in compliance_rows(rows, "bin")]
 
 
 def _by_check(verdicts: pd.DataFrame) -> list[CheckRate]:
@@ -324,7 +325,13 @@ def _origin(run: Run) -> Origin:
         models={str(model["label"]): str(model.get("id", "")) for model in config.get("models") or ()},
         models_returned={label: sorted(names) for label, names in sorted(run.models_returned.items())},
         titles={str(scenario["id"]): str(scenario.get("title") or "") for scenario in config.get("scenarios") or ()},
+        limit=_some(config.get("limit"), ("cap", "value", "completed", "cut", "not_started")),
+        rescored=_some(config.get("rescored"), ("from", "at", "version", "graded", "changed")),
     )
+
+
+def _some(mark: dict[str, Any] | None, names: Sequence[str]) -> dict[str, Any]:
+    return {name: mark[name] for name in names if name in mark} if mark else {}
 
 
 def _order(config: dict[str, Any], by: Sequence[str]) -> Callable[[Group], tuple[Any, ...]]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from contextrot.analysis.columns import Table
+from contextrot.analysis.damage import check_manifest
 from contextrot.analysis.session_files import SESSIONS, TURNS, VERDICTS, read_session, refuse_newer
 from contextrot.bench.store import RunDirectory
 from contextrot.errors import StoreError
@@ -119,6 +120,7 @@ def load_run(path: str | os.PathLike[str]) -> Run:
     if not isinstance(config, dict):
         raise StoreError(f"{record} is damaged: it should hold one JSON object")
     refuse_newer(config.get("format_version"), record)
+    check_manifest(config, record)
     return Run(folder, config)
 
 
@@ -194,17 +196,22 @@ def _read(folder: Path) -> _Tables:
     returned: defaultdict[str, set[str]] = defaultdict(set)
     errors: dict[str, str] = {}
     reminded: Counter[str] = Counter()
+    files: dict[str, str] = {}
     for path in sorted((folder / "sessions").glob("*.jsonl")):
         session = read_session(path, problems)
         if session is None:
             continue
+        key = str(session.head[0])
+        if (first := files.setdefault(key, path.name)) != path.name:
+            problems.append(f"sessions/{path.name} was left out: it has the key of sessions/{first}, {key}")
+            continue
         turns.add(session.head, session.calls)
         verdicts.add((*session.head, session.history), session.verdicts)
-        sessions.add((), [session.row()])
+        sessions.add((), [session.row])
         returned[str(session.head[2])] |= session.returned
         reminded[str(session.head[2])] += session.asked_inline
         if session.ended in (Ended.ERROR, Ended.LIMIT):
-            errors[str(session.head[0])] = session.detail or session.ended
+            errors[key] = session.detail or session.ended
     problems += [
         f"the agent {model} cannot be copied: {n} probes were asked inside its session and may have reminded it "
         "(a fork() method of its own helps)"

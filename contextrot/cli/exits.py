@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import functools
 import sys
 from collections.abc import Callable
 from enum import IntEnum
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, TextIO, TypeVar
 
 import typer
 
@@ -24,6 +26,9 @@ class Exit(IntEnum):
     NOTHING_MATCHED = 5
     INTERRUPTED = 130
 
+
+#: what writing says where there is no room
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -57,5 +62,18 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
             # The reader of our output (head, less) went away: not a fault, and nothing more can be said on stdout.
             sys.stderr.close()
             raise typer.Exit(Exit.OK) from None
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            # A disk or device that takes no more, told while writing: what was shown is not whole.
+            _close_quietly(sys.stdout)
+            typer.echo(f"contextrot: the output could not be written: {error.strerror}", err=True)
+            raise typer.Exit(Exit.USAGE) from None
 
     return run
+
+
+def _close_quietly(stream: TextIO) -> None:
+    """Give up what the stream still holds, so that Python does not try to write it again at its end."""
+    with contextlib.suppress(OSError):
+        stream.close()

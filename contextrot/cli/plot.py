@@ -92,7 +92,7 @@ def plot(
     from contextrot.analysis.tables import load_run
     from contextrot.cli.output import console, print_json
     from contextrot.errors import ConfigError
-    from contextrot.report.plot_choice import choose, default_name, labelled, picture_kind
+    from contextrot.report.plot_choice import choose, default_name, labelled, left_out, picture_kind
     from contextrot.report.plot_panels import FACET, arrange
 
     if y is Y.SURVIVAL and (x is not X.TURN or per is not Per.KIND or check):
@@ -102,6 +102,8 @@ def plot(
     named = labelled([load_run(path) for path in runs], label or ())
     only = {"scenario": scenario or [], "model": model or [], "strategy": strategy or [], "check": check or []}
     sources = choose(named, y.value, x.value, per.value, only, pooled=pooled)
+    for sentence in left_out(named, sources, only):
+        typer.echo(sentence, err=True)
     if json:
         known = [{"label": name, "run": str(run.path), "status": run.status} for name, run in named]
         series = [{"run": source.run, **source.curve.to_dict()} for source in sources]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -19,6 +20,8 @@ from contextrot.report.terminal_blocks import strategy_text
 
 _STYLE = {Tier.REGRESSION: BAD, Tier.IMPROVEMENT: GOOD, Tier.STABLE: GOOD}
 _SHORT = {"restricted_mean": "session length", "compliance": "compliance", "tool_calls": "tool calls"}
+#: columns of a verdict on a narrow screen: `inconclusive`
+VERDICT = 12
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
@@ -33,7 +36,8 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     rows = (*comparison.rows, *comparison.pooled)
     if rows:
         console.print()
-        console.print(_table(rows, narrow=narrow))
+        for part in _narrow_tables(rows, console.width) if narrow else [_table(rows)]:
+            console.print(part)
         console.print()
     told = [*(_reasons(rows) if narrow else ()), *sentences(comparison)]
     console.print(hanging((Text("-", style=QUIET), Text(sentence, style=QUIET)) for sentence in told))
@@ -44,38 +48,91 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
         console.print(Text(sentence, style="bold"))
 
 
-def _table(rows: Sequence[Row], *, narrow: bool) -> Table:
-    """Figures of one unit under each other. On a narrow screen a scenario is a line of its own, as is an interval."""
-    table = new_table(narrow=narrow)
-    measured = [name for name in METRICS if any(effect.metric == name for row in rows for effect in row.effects)]
+def _table(rows: Sequence[Row]) -> Table:
+    """Figures of one unit under each other."""
+    table = new_table(narrow=False)
     several = len({row.model for row in rows}) > 1
-    open_ = any(_open(row) for row in rows)
-    for name in [*([] if narrow else ["scenario"]), "strategy", *(["model"] if several else [])]:
+    for name in ["scenario", "strategy", *(["model"] if several else [])]:
         table.add_column(name, overflow="fold")
-    columns = []
-    for name in measured:
-        effects = [next((effect for effect in row.effects if effect.metric == name), None) for row in rows]
-        unit = next(_unit(effect.unit) for effect in effects if effect is not None)
-        table.add_column(f"{_SHORT[name]},\n{unit} (95 %)", justify="right" if narrow else "left")
-        cells = ["–" if effect is None else _change(effect) for effect in effects]
-        columns.append([_broken(cell) for cell in cells] if narrow else aligned(cells))
-    table.add_column("pairs\n(needed)" if open_ else "pairs", justify="right")
+    figures = _figures(rows)
+    for heading, _ in figures:
+        table.add_column(heading)
+    table.add_column(_pairs_heading(rows), justify="right")
     table.add_column("verdict", overflow="fold")
-    above: str | None = ""
+    columns = [aligned(cells) for _, cells in figures]
     for number, row in enumerate(rows):
-        scenario = Text(words.clean(row.scenario) if row.scenario else "all together", style="bold")
-        if narrow and row.scenario != above:
-            table.add_row(scenario)
-        above = row.scenario
         table.add_row(
-            *([] if narrow else [scenario]),
-            Text(_set_in(strategy_text(row.strategy, narrow=True)) if narrow else words.clean(row.strategy)),
+            _scenario(row),
+            Text(words.clean(row.strategy)),
             *([Text(words.clean(row.model))] if several else []),
             *(Text(column[number]) for column in columns),
             Text(_pairs(row)),
-            Text(_tier(row) if narrow else tier_text(row), style=_STYLE.get(row.tier, WARN)),
+            Text(tier_text(row), style=_STYLE.get(row.tier, WARN)),
         )
     return table
+
+
+def _narrow_tables(rows: Sequence[Row], width: int) -> Iterable[Table | Text]:
+    """The same on a narrow screen: a scenario is a line of its own, as is an interval.
+
+    So is the name of a strategy where the longest has no room beside its figures: no name is broken.
+    """
+    several = len({row.model for row in rows}) > 1
+    models = [f" on {words.clean(row.model)}" if several else "" for row in rows]
+    names = [_set_in(strategy_text(row.strategy, narrow=True)) + on for row, on in zip(rows, models, strict=True)]
+    figures = [(heading, [_broken(cell) for cell in cells]) for heading, cells in _figures(rows)]
+    columns = [*figures, (_pairs_heading(rows), [_pairs(row) for row in rows])]
+    sizes = [_widest([heading, *cells]) for heading, cells in columns]
+    gap = 2  # between columns: the table's padding and the place of its rule
+    beside = min(_widest(["strategy", *names]), width) + sum(sizes) + gap * (len(sizes) + 1) + VERDICT <= width
+    first = _widest(["strategy", *names]) if beside else 2
+
+    def table(*, heading: bool) -> Table:
+        made = new_table(narrow=True)
+        made.show_header = heading
+        made.add_column("strategy" if beside else "", width=first, no_wrap=True)
+        for (title, _), size in zip(columns, sizes, strict=True):
+            made.add_column(title, justify="right", width=size, no_wrap=True)
+        made.add_column("verdict", width=max(VERDICT, width - first - sum(sizes) - gap * (len(sizes) + 1)))
+        return made
+
+    yield table(heading=True)
+    above: str | None = ""
+    for number, row in enumerate(rows):
+        if row.scenario != above:
+            yield _scenario(row)
+        above = row.scenario
+        if not beside:
+            yield Text(names[number])
+        cells = [Text(cells[number]) for _, cells in columns]
+        line = table(heading=False)
+        line.add_row(Text(names[number] if beside else ""), *cells, Text(_tier(row), style=_STYLE.get(row.tier, WARN)))
+        yield line
+
+
+def _figures(rows: Sequence[Row]) -> list[tuple[str, list[str]]]:
+    """The columns of what was measured: heading, and a cell for each row."""
+    columns = []
+    for name in METRICS:
+        effects = [next((effect for effect in row.effects if effect.metric == name), None) for row in rows]
+        unit = next((_unit(effect.unit) for effect in effects if effect is not None), None)
+        if unit is not None:
+            cells = ["–" if effect is None else _change(effect) for effect in effects]
+            columns.append((f"{_SHORT[name]},\n{unit} (95 %)", cells))
+    return columns
+
+
+def _pairs_heading(rows: Sequence[Row]) -> str:
+    return "pairs\n(needed)" if any(_open(row) for row in rows) else "pairs"
+
+
+def _scenario(row: Row) -> Text:
+    return Text(words.clean(row.scenario) if row.scenario else "all together", style="bold")
+
+
+def _widest(cells: Iterable[str]) -> int:
+    """Columns of the widest line of several cells."""
+    return max(cell_len(line) for cell in cells for line in cell.split("\n"))
 
 
 def _set_in(lines: str) -> str:

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 
 from contextrot.analysis.figures import RUNNING, Control, Group, Length, Summary
-from contextrot.report.words import change_text, clean, counted, counts_text, percent, quoted
+from contextrot.report.words import change_text, clean, counted, counts_text, percent, quoted, rot_text, unfollowed_text
 
 #: the end of a session's key that no other session has
 _HASH = re.compile(r"[0-9a-f]{12}")
@@ -23,9 +23,13 @@ WORTH_A_WORD = 0.2
 
 
 def findings(groups: Sequence[Group]) -> list[str]:
-    """What was found in one scenario on one model: a plain sentence per strategy, the longest sessions first."""
-    ranked = sorted(groups, key=lambda group: -(group.length.restricted_mean or 0.0))
+    """What was found in one scenario on one model: a plain sentence per strategy, the longest sessions first.
+
+    Then whether it is rot, where that can be told, and what became of the tools.
+    """
+    ranked = sorted(groups, key=lambda group: (not group.length.followed, -(group.length.restricted_mean or 0.0)))
     found = [sentence for group in ranked for sentence in (_finding(group),) if sentence]
+    found += is_it_rot(ranked)
     found += [sentence for group in ranked for sentence in _about_tools(group)]
     few = [group.length.n for group in groups if 0 < group.length.n < FEW]
     if few:
@@ -46,7 +50,7 @@ def _finding(group: Group) -> str:
     if events["fail"]:
         parts.append(
             f"{_failed(length)} in {events['fail']} of {length.n} sessions, {_when(length.first_fail_turns)}"
-            f"{_why(length.first_causes)}{_detail(length)}"
+            f"{_why(group)}{_detail(length)}"
         )
     broke = {kind: events[kind] for kind in ("overflow", "over_budget") if events[kind]}
     if broke:
@@ -60,7 +64,21 @@ def _finding(group: Group) -> str:
         else:
             short = f" as far as they went ({cut} cut short)" if cut else _through(length)
             parts.append(f"{_kept(group)} in {length.censored} of {length.n} sessions{short}")
+    if not length.followed:
+        parts.append(f"{unfollowed_text(length)}, so its length is not ranked")
     return f"{_name(group)} " + "; ".join(parts) + "."
+
+
+def is_it_rot(groups: Sequence[Group]) -> list[str]:
+    """Whether compliance falls with the turns, where the sessions can tell: a constant error rate is no rot.
+
+    Strategies of which the same is to be said share a sentence.
+    """
+    alike: dict[str, list[str]] = {}
+    for group in groups:
+        if group.pattern not in ("", "few"):
+            alike.setdefault(rot_text(group), []).append(_name(group))
+    return [f"Is it rot? {', '.join(names)}: {said}." for said, names in alike.items()]
 
 
 def _listed(names: Sequence[str], joined: str) -> str:
@@ -105,13 +123,18 @@ def _when(turns: dict[str, int]) -> str:
     return f"first between turns {min(numbers)} and {max(numbers)}"
 
 
-def _why(causes: dict[str, int]) -> str:
+def _why(group: Group) -> str:
     why = {
         "lost": ", where it was no longer in the prompt",
         "ignored": ", although it was in the prompt",
         "incapable": ", which it fails when fresh as well",
     }
-    return why.get(next(iter(causes), ""), "") if len(causes) == 1 else ""
+    causes = group.length.first_causes
+    said = why.get(next(iter(causes), ""), "") if len(causes) == 1 else ""
+    if group.superseded and group.outdated:
+        ignored = counted(group.causes["ignored"], "ignored check")
+        said += f" (in {group.superseded} of its {ignored} it gives the value from before the change)"
+    return said
 
 
 def _detail(length: Length) -> str:
@@ -128,6 +151,22 @@ def tool_alerts(groups: Sequence[Group]) -> list[str]:
     """The alerts of groups that have no findings of their own, each with the scenario it is of."""
     alerting = [group for group in groups if group.actions is not None and group.actions.alert]
     return [f"{quoted(group.scenario)}: {sentence}" for group in alerting for sentence in _about_tools(group)]
+
+
+def alerts(groups: Sequence[Group]) -> list[str]:
+    """Every fall of the call rate that is confirmed; strategies with the same figures share a sentence."""
+    several = len({group.scenario for group in groups}) > 1, len({group.model for group in groups}) > 1
+    alike: dict[tuple[str, str], list[str]] = {}
+    for group in groups:
+        if group.actions is not None and group.actions.alert:
+            scenario = f" in {quoted(group.scenario)}" if several[0] else ""
+            model = f" on {quoted(group.model)}" if several[1] and not group.own_memory else ""
+            change = change_text(group.actions.change)
+            alike.setdefault((change, scenario + model), []).append(_name(group))
+    return [
+        f"ALERT: tools are called less late in the session with {', '.join(names)}{where}: {change}."
+        for (change, where), names in alike.items()
+    ]
 
 
 def _about_tools(group: Group) -> Iterable[str]:
@@ -149,7 +188,7 @@ def _about_tools(group: Group) -> Iterable[str]:
 
 def control_warnings(summary: Summary) -> list[str]:
     """Sentences about controls that put figures in doubt: probes that test nothing, and checks the model cannot do."""
-    found = _undecided_warnings(summary)
+    found = [*_undecided_warnings(summary), *_weak_warnings(summary)]
     for control in summary.controls:
         where = f"{quoted(control.id)} in {quoted(control.scenario)} on {quoted(control.model)}"
         if control.tests_nothing:
@@ -191,6 +230,31 @@ def _undecided_warnings(summary: Summary) -> list[str]:
     return found
 
 
+def _weak_warnings(summary: Summary) -> list[str]:
+    """Controls from which little or nothing is known: never decided, or failed so often that skill is measured too."""
+    found = []
+    for control in summary.controls:
+        where = f"{quoted(control.id)} in {quoted(control.scenario)} on {quoted(control.model)}"
+        if control.unheard:
+            sides = " and ".join(control.unheard)
+            doubt = {
+                "ceiling": "whether the model can do it at all",
+                "floor": "whether it passes without the rule being stated",
+            }
+            unknown = " and ".join(doubt[side] for side in control.unheard)
+            undecided = control.floor_undecided if "floor" in control.unheard else control.ceiling_undecided
+            found.append(
+                f"{where}: no {sides} control could be decided ({undecided} truncated, empty or failed), so {unknown} "
+                f"is not known."
+            )
+        if control.weak:
+            found.append(
+                f"{where}: only {percent(control.ceiling)} of its ceiling controls pass when fresh (n "
+                f"{control.ceiling_n}), so its failures measure what the model can do as well as what it keeps."
+            )
+    return found
+
+
 def next_step(summary: Summary, run: str | os.PathLike[str]) -> tuple[str, str] | None:
     """The command that shows the first failure of the group with the shortest sessions, and what it shows.
 
@@ -205,4 +269,5 @@ def next_step(summary: Summary, run: str | os.PathLike[str]) -> tuple[str, str] 
     short = first.session.rpartition("--")[2]
     name = short if _HASH.fullmatch(short) else first.session
     command = shlex.join(["contextrot", "show", os.fspath(run), name, "--turn", str(first.turn)])
-    return command, f"the first failure of {_name(worst)} in {quoted(worst.scenario)}"
+    fresh = " after the fresh session" if first.turn and "0" in worst.length.first_fail_turns else ""
+    return command, f"the first failure{fresh} of {_name(worst)} in {quoted(worst.scenario)}"

@@ -12,6 +12,7 @@ from contextrot.analysis.rates import Point
 from contextrot.report import words
 from contextrot.report.findings import control_warnings, findings, needs_example
 from contextrot.report.plot_panels import MOST_PANELS
+from contextrot.report.states import state_sentences
 from contextrot.report.terminal_blocks import by_cell
 
 #: so many turns a line of rates by turn holds at most
@@ -56,6 +57,7 @@ def render(summary: Summary, plots: Sequence[tuple[str, str]] = ()) -> str:
         check_error=words.check_error_text,
         turn_counts=_turn_counts,
         length=words.length_text,
+        rot=words.rot_text,
         share=words.share_text,
         change=words.change_text,
         reached=words.reached_text,
@@ -69,6 +71,7 @@ def render(summary: Summary, plots: Sequence[tuple[str, str]] = ()) -> str:
         nothing={(c.scenario, c.model, c.id) for c in summary.controls if c.tests_nothing},
         mixed=any(group.length.mixed_horizons for group in summary.pooled),
         levels=LEVELS,
+        states=state_sentences(summary),
         in_grids={cell.scenario for family in summary.families for cell in family.cells},
         p_value=_p_value,
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from contextrot.analysis.levels import THRESHOLDS
@@ -24,7 +25,7 @@ DOTTED = (0, (1, 3))
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """Where a line ends (data units) and what is written beside it; `look` None for a reference line."""
+    """Where a line ends (data units) and what is written beside it, on one line or two; `look` None for a reference."""
 
     x: float
     y: float
@@ -109,7 +110,11 @@ def label_ends(panel: Axes, ends: Sequence[End], *, samples: bool = True) -> Non
     heights = [(end.y - low) / (high - low) for end in ordered]
     left, right = panel.get_xlim()
     beside: dict[str, Any] = {"transform": panel.transAxes, "clip_on": False, "zorder": 1}
-    for place, height, end in zip(_apart(heights, gap), heights, ordered, strict=True):
+    sizes = [gap * (end.text.count("\n") + 1) for end in ordered]
+    if sum(sizes) > 1.06:  # no room for second lines
+        ordered = [replace(end, text=end.text.partition("\n")[0]) for end in ordered]
+        sizes = [gap] * len(ordered)
+    for place, height, end in zip(_apart(heights, sizes), heights, ordered, strict=True):
         colour, ink = (end.look.colour, end.look.ink) if end.look else (GREY, GREY)
         if (right - end.x) / (right - left) < 0.06:
             panel.plot([1.0, 1.02], [height, place], color=colour, linewidth=0.6, alpha=0.6, **beside)
@@ -129,14 +134,29 @@ def label_ends(panel: Axes, ends: Sequence[End], *, samples: bool = True) -> Non
         panel.text(1.1, place, end.text, transform=panel.transAxes, color=ink, fontsize=8, va="center")
 
 
-def _apart(heights: Sequence[float], gap: float) -> list[float]:
-    """Ascending heights moved up, and from the top down again, until each is `gap` above the one before."""
+def _apart(heights: Sequence[float], sizes: Sequence[float]) -> list[float]:
+    """Ascending heights of labels moved up, and from the top down again, until each has room for its size."""
+    gaps = [(one + other) / 2 for one, other in pairwise(sizes)]
     places: list[float] = []
-    for height in heights:
-        places.append(max(height, places[-1] + gap) if places else height)
+    for index, height in enumerate(heights):
+        places.append(max(height, places[-1] + gaps[index - 1]) if places else height)
     for index in range(len(places) - 1, -1, -1):
-        places[index] = min(places[index], 1.0 if index == len(places) - 1 else places[index + 1] - gap)
+        places[index] = min(places[index], 1.0 if index == len(places) - 1 else places[index + 1] - gaps[index])
     return places
+
+
+def stop(panel: Axes, x: float, y: float, look: Style, already: int = 0) -> None:
+    """A crossed square where sessions ended, right of what ended there `already`."""
+    from matplotlib.transforms import ScaledTranslation
+
+    figure = panel.get_figure(root=True)
+    assert figure is not None
+    moved = panel.transData + ScaledTranslation(9 * already / 72, 0, figure.dpi_scale_trans)
+    for marker, size, inside in (("s", 8, look.colour), ("x", 4.5, "white")):
+        panel.plot(
+            [x], [y], marker=marker, markersize=size, markeredgecolor="white", markeredgewidth=1, transform=moved,
+            markerfacecolor=inside, clip_on=False, linestyle="none", zorder=5,
+        )  # fmt: skip
 
 
 def legend_room(names: Sequence[str], width: float) -> tuple[int, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -64,6 +64,35 @@ def choose(
     return _kept(curves, only or {}, pooled)
 
 
+def left_out(
+    runs: Sequence[tuple[str, Run]],
+    sources: Sequence[Source[Curve]] | Sequence[Source[SurvivalCurve]],
+    only: Mapping[str, Sequence[str]] | None = None,
+) -> list[str]:
+    """A sentence for each run that nothing is drawn of, with what was asked for and what it has."""
+    drawn = {source.run for source in sources}
+    told = []
+    for label, run in runs:
+        if label not in drawn:
+            missing = [_missing(run, what, wanted) for what, wanted in (only or {}).items() if what != "check"]
+            why = ", ".join(filter(None, missing)) or run.summary.why_nothing
+            told.append(words.clean(f"{label} is left out: {why or 'it has nothing of what was asked for'}"))
+    return told
+
+
+def _missing(run: Run, what: str, wanted: Sequence[str]) -> str:
+    """``no scenario a or b (it has c)``; empty where the run has one of them."""
+    known = [getattr(group, what) or "" for group in run.summary.groups]
+    if not wanted or any(_matches(there, name) for there in known for name in wanted):
+        return ""
+    return f"no {what} {' or '.join(wanted)} (it has {_listed_names(known)})"
+
+
+def _listed_names(names: Iterable[str | None]) -> str:
+    known = list(dict.fromkeys(name for name in names if name))
+    return ", ".join(known[:LISTED]) + (" …" if len(known) > LISTED else "") or "none"
+
+
 def _kept(
     found: Sequence[tuple[str, Run, Sequence[C]]], only: Mapping[str, Sequence[str]], pooled: bool
 ) -> list[Source[C]]:
@@ -79,8 +108,8 @@ def _kept(
         names = list(dict.fromkeys(name for source in sources for name in _names(source, what)))
         for name in wanted:
             if not any(_matches(known, name) for known in names):
-                listed = ", ".join(names[:LISTED]) + (" …" if len(names) > LISTED else "")
-                raise NothingMatchedError(f"no {what} {name!r} in what was measured; there is {words.clean(listed)}")
+                listed = words.clean(_listed_names(names))
+                raise NothingMatchedError(f"no {what} {name!r} in what was measured; there is {listed}")
     kept = [
         source
         for source in sources

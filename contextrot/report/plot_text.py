@@ -19,7 +19,8 @@ from contextrot.report import words
 from contextrot.report.layout import READABLE, new_table
 from contextrot.report.palette import BAD, GOOD, QUIET, SENT, SIMULATED, WARN
 from contextrot.report.plot_axes import short
-from contextrot.report.plot_claims import compliance_claim, length_claim
+from contextrot.report.plot_claims import compliance_claim
+from contextrot.report.plot_lengths import length_claim
 from contextrot.report.plot_panels import KINDS, Panel, Source
 from contextrot.report.plot_subtitle import measured
 from contextrot.report.plots_compliance import PLACES, X_LABELS
@@ -49,7 +50,8 @@ def compliance_text(
         places = _places(panel)
         yield from _opening(panel.title, compliance_claim(panel.lines, PLACES[x]))
         kinds = sorted({KINDS[line.curve.kind] for line in panel.lines})
-        yield Text(f"% of decided checks passed, by {X_LABELS[x]}; {', '.join(kinds)}", style=QUIET)
+        bins = "" if x == "turn" else " in bins"
+        yield Text(f"% of decided checks passed, by {X_LABELS[x]}{bins}; {', '.join(kinds)}", style=QUIET)
         rates = {line.name: {p.x: p for p in line.curve.points if p.n} for line in panel.lines}
         shapes = {name: [known[x].rate if x in known else None for x in places] for name, known in rates.items()}
         extra = {line.name: f"{line.curve.n:,}" for line in panel.lines}

@@ -18,7 +18,8 @@ from contextrot.bench.store import RunDirectory
 from contextrot.errors import StoreError
 from contextrot.report import plot_style as style
 from contextrot.report import plots_causes, plots_compliance, plots_survival, words
-from contextrot.report.plot_claims import compliance_claim, compliance_claims, length_claim, length_claims
+from contextrot.report.plot_claims import compliance_claim, compliance_claims
+from contextrot.report.plot_lengths import length_claim, length_claims
 from contextrot.report.plot_panels import MOST_PANELS, Panel, Source, arrange
 from contextrot.report.plot_subtitle import how, measured
 

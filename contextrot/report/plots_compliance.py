@@ -13,6 +13,7 @@ from contextrot.report import plot_style as style
 from contextrot.report.plot_claims import compliance_claim
 from contextrot.report.plot_labels import Labels
 from contextrot.report.plot_panels import KINDS, Line, Panel, spread
+from contextrot.report.plot_phrases import window_full
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,8 +49,10 @@ def draw(panels: Sequence[Panel[Curve]], x: str, heading: style.Heading) -> Figu
             _interval(room, panel, line, look)
             if line.name in panel.named:
                 shown = points[max(points)]
-                n = spread([point.n for point in points.values()])
-                ends.append(axes.End(shown.x, shown.rate or 0.0, f"{labels.name(line)} (n {n})", look))
+                full = window_full([line.curve])
+                said = f"{labels.name(line)} (n {shown.n})" + (f"\n{full}" if full else "")
+                ends.append(axes.End(shown.x, shown.rate or 0.0, said, look))
+        _stops(room, [(line, labels.look(panel, line)) for line in panel.lines if line.name in panel.named])
         axes.label_ends(room, [end for end in ends if end.look is None or labels.beside], samples=labels.beside)
     style.panel_titles(rooms, [(panel.title, _notes(panel, x, len(panels))) for panel in panels])
     labels.legend(figure, heading)
@@ -65,6 +68,8 @@ def caption(panels: Sequence[Panel[Curve]]) -> str:
     parts = ["Points: share of decided checks passed", intervals]
     if any(curve.ceiling is not None or curve.floor is not None for curve in curves):
         parts.append("ceiling, floor: the same question in a fresh session, the rule right before it, or never stated")
+    if any(curve.broke_off for curve in curves):
+        parts.append("squares with a cross: sessions ended here, their window (or budget) full")
     if any(panel.crowded for panel in panels):
         parts.append("named are the lines with the most and the fewest checks passed, the others are grey")
     return "; ".join(parts) + "."
@@ -95,9 +100,18 @@ def _x_axis(room: Axes, panel: Panel[Curve], x: str, last: float) -> None:
         axes.window_axis(room, [point.x for point in points if point.n])
     else:
         axes.tokens_axis(room, last)
-    estimated = any(line.curve.estimated for line in panel.lines)
-    doubt = "" if not estimated else " (our estimate)" if x == "since" else " (partly estimated)"
-    room.set_xlabel(X_LABELS[x] + doubt)
+    notes = [bin_words(points, x)]
+    if any(line.curve.estimated for line in panel.lines):
+        notes.append("our estimate" if x == "since" else "partly estimated")
+    room.set_xlabel(f"{X_LABELS[x]} ({', '.join(notes)})")
+
+
+def bin_words(points: Sequence[Point], x: str) -> str:
+    """``bins of 200 tokens, drawn at their middle``: a point stands for a range of the axis."""
+    if x == "occupancy":
+        return "bins of a tenth, drawn at their middle"
+    left, _, right = points[0].label.replace(",", "").partition("–")
+    return f"bins of {float(right) - float(left):,.0f} tokens, drawn at their middle"
 
 
 def _controls(room: Axes, panel: Panel[Curve]) -> list[axes.End]:
@@ -120,6 +134,27 @@ def _line(room: Axes, panel: Panel[Curve], line: Line[Curve], look: style.Style)
         xs, rates, label=line.name, marker=look.marker, markersize=5, markevery=every, markerfacecolor="white",
         zorder=front, **look.line(),
     )  # fmt: skip
+
+
+def _stops(room: Axes, lines: Sequence[tuple[Line[Curve], style.Style]]) -> None:
+    """A crossed square where sessions of a line ended as their window was full; several at one place stand in a row."""
+    taken: dict[tuple[float, float], int] = {}
+    for line, look in lines:
+        for point in stops(line.curve):
+            place = (point.x, point.rate or 0.0)
+            axes.stop(room, *place, look, taken.get(place, 0))
+            taken[place] = taken.get(place, 0) + 1
+
+
+def stops(curve: Curve) -> list[Point]:
+    """The points after which sessions ran out of window: over turns the last before it, else the last of the curve."""
+    points = [point for point in curve.points if point.n]
+    if not curve.broke_off:
+        return []
+    if curve.x != "turn" or not curve.broke_off_turns:
+        return points[-1:]
+    before = [[point for point in points if point.x <= int(turn)] for turn in curve.broke_off_turns]
+    return list({found[-1].x: found[-1] for found in before if found}.values())
 
 
 def over_places(panel: Panel[Curve], line: Line[Curve], name: str) -> tuple[list[float], list[float]]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from contextrot.analysis.series import SurvivalCurve
 from contextrot.report import plot_axes as axes
 from contextrot.report import plot_style as style
-from contextrot.report.plot_claims import length_claim
 from contextrot.report.plot_labels import Labels
+from contextrot.report.plot_lengths import length_claim
 from contextrot.report.plot_panels import Line, Panel
+from contextrot.report.plot_phrases import ended_by_window
 from contextrot.report.plots_compliance import interval_words
 
 if TYPE_CHECKING:
@@ -32,13 +34,19 @@ def draw(panels: Sequence[Panel[SurvivalCurve]], heading: style.Heading) -> Figu
             style.watermark(room)
         axes.turns_axis(room, _end(panel), sorted({turn for line in panel.lines for turn in line.curve.asked}))
         room.axhline(0.5, color=style.GREY, linewidth=0.8, linestyle=axes.DOTTED)
-        ends = []
+        ends, stopped = [], Counter[tuple[float, float]]()
         for place, line in enumerate(panel.lines):
             look = labels.look(panel, line)
             named = line.name in panel.named
             x, y = _stairs(room, line.name, line.curve, look, place, len(panel.lines), named=named)
             if named:
-                ends.append(axes.End(x, y, f"{labels.name(line)}, {_median(line.curve)}", look))
+                full = ended_by_window([line.curve])
+                said = f"{labels.name(line)}, {_median(line.curve)}" + (f"\n{full}" if full else "")
+                ends.append(axes.End(x, y, said, look))
+                for step in line.curve.steps:
+                    if step.overflows:
+                        axes.stop(room, step.turn, step.survival, look, stopped[step.turn, step.survival])
+                        stopped[step.turn, step.survival] += 1
         if labels.beside:
             axes.label_ends(room, ends)
         _numbers(room, _rows(panel, labels))
@@ -53,7 +61,7 @@ def caption(panels: Sequence[Panel[SurvivalCurve]]) -> str:
     curves = [line.curve for panel in panels for line in panel.lines]
     parts = ["Kaplan–Meier: a session ends at its first failed check"]
     if any(curve.events["overflow"] or curve.events["over_budget"] for curve in curves):
-        parts[0] += " or when its window is full"
+        parts[0] += " or when its window (or budget) is full: squares with a cross"
     if any(curve.censored for curve in curves):
         parts.append("small upright ticks: sessions last seen well there")
     parts.append(interval_words(max(len(panel.lines) for panel in panels)))

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -15,6 +16,9 @@ from contextrot.report import words
 from contextrot.report.layout import hanging, new_table
 from contextrot.report.palette import BAD, QUIET, SIMULATED
 from contextrot.report.words import clean, counted
+
+#: a name of no more columns stays on one line
+SHORT = 24
 
 
 def session_rows(run: Run) -> list[dict[str, Any]]:
@@ -46,7 +50,10 @@ def print_sessions(run: Run, console: Console) -> None:
         return
     if run.simulated:
         console.print(Text(words.SIMULATED, style=SIMULATED))
-    names = _short_names([str(row["session"]) for row in rows], whole=not console.is_terminal)
+    keys = [str(row["session"]) for row in rows]
+    # a program reads whole keys, but not from a screen on which a key would be folded over several lines
+    whole = not console.is_terminal and 2 * max(map(cell_len, keys)) <= console.width
+    names = _short_names(keys, whole=whole)
     several = len({row["model"] for row in rows}) > 1
     cells: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in sorted(rows, key=lambda row: str(row["scenario"])):
@@ -71,7 +78,7 @@ def print_sessions(run: Run, console: Console) -> None:
 def _table(rows: Sequence[dict[str, Any]], names: dict[str, str], *, ended: bool) -> Table:
     """A session a row. How it ended has a column only where that is not the same for all."""
     table = new_table(narrow=True)
-    table.add_column("session", overflow="fold")
+    table.add_column("session", overflow="fold", no_wrap=max(cell_len(name) for name in names.values()) <= SHORT)
     table.add_column("strategy", overflow="fold")
     table.add_column("repeat", justify="right")
     if ended:

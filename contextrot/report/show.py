@@ -49,7 +49,7 @@ def show_session(
     if session is None:
         print_sessions(run, console)
         return
-    transcript = read_transcript(find_session(run.path, session))
+    transcript = _sound(run, session)
     _print_head(transcript, console)
     causes = _final_causes(run, transcript)
     records = [record for record in transcript.records if record["t"] != "end"]
@@ -80,7 +80,7 @@ def session_data(run_path: str | os.PathLike[str], session: str | None = None, t
     run = load_run(run_path)
     if session is None:
         return session_rows(run)
-    transcript = read_transcript(find_session(run.path, session))
+    transcript = _sound(run, session)
     causes = _final_causes(run, transcript)
     records = [record for record in transcript.records if turn is None or record.get("turn") == turn]
     for record in records:
@@ -89,6 +89,15 @@ def session_data(run_path: str | os.PathLike[str], session: str | None = None, t
         if record["t"] == "call" and turn is not None:
             record["messages"] = transcript.messages(record["n"]) if record.get("view") else None
     return {"head": transcript.head, "records": records, "end": transcript.end}
+
+
+def _sound(run: Run, session: str) -> Transcript:
+    """A session read from its file. Raises `StoreError` for one that the tables leave out because it is damaged."""
+    path = find_session(run.path, session)
+    for problem in run.problems:
+        if problem.startswith(f"sessions/{path.name}:") and " is damaged: " in problem:
+            raise StoreError(f"{run.path}/{problem}")
+    return read_transcript(path)
 
 
 def _print_head(transcript: Transcript, console: Console) -> None:

@@ -16,6 +16,7 @@ from contextrot.report import words
 from contextrot.report.findings import control_warnings, findings
 from contextrot.report.layout import aligned, hanging, new_table
 from contextrot.report.palette import QUIET, SIMULATED, WARN
+from contextrot.report.states import state_sentences
 from contextrot.report.terminal_blocks import actions_block, fitted_length, grid_blocks, levels_block, strategy_text
 
 #: from this many columns on a row needs no second line
@@ -60,8 +61,7 @@ def _warnings(summary: Summary) -> Iterable[str]:
     for sentence, n in summary.check_errors.items():
         yield words.check_error_text(sentence, n)
     yield from map(words.clean, summary.problems)
-    if summary.status not in ("", "completed"):
-        yield f"The run is {words.clean(summary.status)}: these figures are of what is there so far."
+    yield from state_sentences(summary)
 
 
 def _scenario(summary: Summary, scenario: str, groups: Sequence[Figures], width: int) -> Iterable[RenderableType]:

@@ -54,10 +54,10 @@ def levels_block(groups: Sequence[Figures], *, several_models: bool) -> Iterable
         return
     table = _table("how full", several_models)
     for level in told[0].levels:
-        heading = f"{level.level} ≥ {words.percent(level.threshold)}\n(sessions)"
+        heading = words.level_text(level).replace(" (", "\n(")
         table.add_column(heading, justify="right", min_width=9)
     for name in LEVELS:
-        table.add_column(f"passed\nat {name}", justify="right", min_width=6)
+        table.add_column(f"passed at\n{name}{'' if name == 'OK' else ' level'}", justify="right", min_width=6)
     for group in told:
         passed = {point.label: point for point in group.by_level}
         rates = [

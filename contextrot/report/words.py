@@ -8,7 +8,7 @@ import regex
 
 from contextrot.analysis.budget import Threshold
 from contextrot.analysis.difference import Difference
-from contextrot.analysis.figures import Group, Reached, Shipping, Summary
+from contextrot.analysis.figures import Group, Length, Reached, Shipping, Summary
 from contextrot.analysis.rates import Rate, Share
 from contextrot.analysis.trend import Trend
 
@@ -19,14 +19,15 @@ DEFINITIONS = {
     "its 95 % interval. `not reached (> T)`: at least half of the sessions were still well at turn T.",
     "at depth": "share of passed checks in the second half of the planned turns. Only `pass` and `fail` count; the "
     "other outcomes are listed with their own numbers.",
-    "WARN, ROTATE": "levels of the budget monitor: the prompt fills 60 % or 80 % of the window. Given is the median "
-    "turn at which the sessions that came so far first did.",
+    "WARN level, ROTATE level": "the budget monitor speaks: the prompt fills 60 % or 80 % of the window, whatever the "
+    "answers are like. Given is the median turn at which the sessions that came so far first did.",
     "overflow": "the prompt no longer fits the window. A session that overflows is over, and that is an event; a probe "
     "that overflows on its branch is undecided, and its session goes on.",
     "repeated action": "a tool call with the same arguments as an earlier one that had succeeded, unless a probe asked "
     "for it.",
     "lost": "the check failed and the rule or fact was not in the prompt any more: the context strategy dropped it.",
-    "ignored": "the check failed although the rule or fact stood in the prompt: the model's own rot.",
+    "ignored": "the check failed although the rule or fact was in the prompt: it was not honoured. Whether that is rot "
+    "or a constant error rate, the trend over the turns says.",
     "incapable": "the check failed, and the ceiling control fails in most repeats as well: the model cannot do it.",
     "unattributed": "the check failed, and what was sent does not say why: the check is tied to no rule or fact, or "
     "the agent keeps its own memory.",
@@ -165,11 +166,23 @@ def reached_text(level: Reached) -> str:
     return f"turn {level.median_turn:g} ({level.sessions} of {level.n})"
 
 
+def level_text(level: Reached) -> str:
+    """``ROTATE level (≥ 80 % full)``: what the budget monitor goes by, as against a recommended place to rotate."""
+    return f"{level.level} level (≥ {percent(level.threshold)} full)"
+
+
 def length_text(group: Group) -> str:
     """The median length; where the window ended sessions, the text says that that came, and how often beside failures.
 
-    ``overflow at 19 (95 % 19–19)``, ``36 turns (95 % 20–36); 1 failed, 3 overflow``.
+    ``overflow at 19 (95 % 19–19)``, ``36 turns (95 % 20–36); 1 failed, 3 overflow``. Where so many sessions could not
+    be followed that it is no length: ``14 turns (95 % ≥ 10); 4 of 5 not followed``.
     """
+    length = group.length
+    open_ = "" if length.followed else f"; {length.lost_sight} of {length.n} not followed"
+    return _length_and_events(group) + open_
+
+
+def _length_and_events(group: Group) -> str:
     events = group.length.events
     broke = {"overflow": "overflow", "over_budget": "over budget"}
     came = {word: events[kind] for kind, word in broke.items() if events[kind]}
@@ -179,6 +192,51 @@ def length_text(group: Group) -> str:
         counted = [f"{events['fail']} failed", *(f"{n} {word}" for word, n in came.items())]
         return f"{group.length.text}; {', '.join(counted)}"
     return f"{' or '.join(came)} at {group.length.text.replace(' turns', '').replace(' turn', '')}"
+
+
+def unfollowed_text(length: Length) -> str:
+    """``4 of 5 could not be followed beyond turn 10: truncated replies``; empty where all could."""
+    if not length.lost_sight:
+        return ""
+    turns = [int(turn) for turn in length.unfollowed]
+    span = f"turn {turns[0]}" if len(turns) == 1 else f"turns {min(turns)}–{max(turns)}"
+    why = " or ".join(name.replace("_", " ") for name in length.unfollowed_why)
+    return f"{length.lost_sight} of {length.n} could not be followed beyond {span}: {why} replies"
+
+
+def rot_text(group: Group) -> str:
+    """Is it rot? ``falls with the turns (−4.4 points per 10 turns, p 0.006)``; empty where nothing failed.
+
+    What decides is `Group.pattern`; here it is put into words with its figures.
+    """
+    trend = None if group.shipping is None else group.shipping.trends["after_fresh"]
+    seen = f"no trend seen{'' if trend is None or trend.p_value is None else f' ({p_text(trend.p_value)})'}"
+    moved = "" if trend is None or trend.per_turn is None else f" ({_slope(trend)})"
+    rate = p_text(group.length.hazard_p)
+    fails, lost = group.causes.get("fails", 0), group.causes.get("lost", 0)
+    fitted = trend is not None and trend.per_turn is not None
+    left = ", as what it was told left the prompt" if lost and lost == fails else ""
+    return {
+        "falls": f"falls with the turns{moved}{left}",
+        "rises": f"rises with the turns{moved}",
+        "uneven": f"{seen}, but first failures are not spread as a constant error rate would ({rate})",
+        "constant": f"{seen}; a constant error rate explains it ({rate})",
+        "flat": f"{seen}, and too few failures to test a constant error rate",
+        "always": "fails at every turn after the fresh session",
+        "few": f"too few {'failures' if fitted and group.length.followed else 'sessions'} to tell",
+    }.get(group.pattern, "")
+
+
+def _slope(trend: Trend) -> str:
+    per_ten = trend_text(trend).partition(" (")[0]
+    return f"{per_ten} points per 10 turns, {p_text(trend.p_value)}"
+
+
+def p_text(p: float | None) -> str:
+    """``p 0.006``, ``p < 0.001``; a dash where there is none."""
+    if p is None:
+        return "–"
+    return "p < 0.001" if p < 0.001 else f"p {p:.3f}" if p < 0.0995 else f"p {p:.2f}"
 
 
 def tokens_text(tokens: float | None) -> str:
@@ -225,6 +283,8 @@ def note_text(group: Group) -> str:
         notes.append(f"{counts_text(ended)} of {group.sessions}")
     if group.length.unknown:
         notes.append(f"nothing checked in {group.length.unknown}")
+    if unfollowed := unfollowed_text(group.length):
+        notes.append(unfollowed if group.length.followed else f"not ranked by length: {unfollowed}")
     # Probes never come to follow from how the sessions ended, which is said already.
     undecided = {name: n for name, n in group.undecided.items() if name != "not_run"}
     if undecided:

@@ -36,7 +36,8 @@ class Probe(Part):
         "n repeats each item is asked once at each turn (a Latin square).",
     )
     at: Schedule = Field(
-        description="A turn, a list of turns, `{every: N, from: N}`, or `end`. Turn 0 is the fresh session."
+        description="A turn, a list of turns, `{every: N, from: N}`, or `end`. Turn 0 is a fresh session in which the "
+        "statement comes right before the question."
     )
     mode: Literal["fork", "inline"] = Field(
         default="fork",

@@ -74,6 +74,7 @@ _TOLD = {
     "tools": ("description",),
 }
 _CALLED = {"constraints": "rule", "facts": "fact", "tools": "tool"}
+_PINNED = "Strategies that honour pins never evict the message it is stated in, with all else that stands there."
 
 
 class Constraint(Part):
@@ -85,7 +86,7 @@ class Constraint(Part):
         default="system",
         description="Where it is stated: `system` (the system prompt), `first_user` (turn 1) or `{turn: N}`.",
     )
-    pinned: StrictBool = Field(default=False, description="Strategies that honour pins never evict the statement.")
+    pinned: StrictBool = Field(default=False, description=_PINNED)
     check: Checked | None = Field(
         default=None, description="Whether a reply keeps the rule; applied to every live reply, and usable by probes."
     )
@@ -119,7 +120,7 @@ class Fact(Part):
     )
     at: LaterTurn = Field(default=1, description="The turn whose user message states it (1 = the first).")
     changes: tuple[LaterTurn, ...] = Field(default=(), description="Turns at which it is stated anew, another value.")
-    pinned: StrictBool = Field(default=False, description="Strategies that honour pins never evict the statement.")
+    pinned: StrictBool = Field(default=False, description=_PINNED)
     reply: Text | None = Field(
         default=None, description="Scripted acknowledgement (scripted and gold histories); may contain `{value}`."
     )

@@ -66,6 +66,8 @@ class Fifo(Strategy):
 class Pinned(Fifo):
     """`fifo` in which the scenario's pinned statements are never evicted.
 
+    A pin keeps the whole message it stands in: what else that turn states is kept with it, pinned or not.
+
     After the first article: "pinned context: user constraints, preferences, open workflows. Never evicted", the rest
     "evicted oldest-first when the budget runs out", and an error where the pins alone exceed their budget.
     """

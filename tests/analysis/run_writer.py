@@ -82,7 +82,7 @@ class SessionWriter:
 
     def verdict(self, turn: int, outcome: str, **fields: Any) -> None:
         record = {
-            "t": "verdict", "turn": turn, "branch": f"code@{turn}", "call": self.calls - 1,
+            "t": "verdict", "turn": turn, "branch": f"code@{turn}", "call": self.calls - 1 if self.calls else None,
             "kind": "probe", "id": "code", "subject": "project-code", "check": "recall", "outcome": outcome,
             "reason": "", "evidence": "", "in_view": True, "cause": None,
             "since_turns": turn - 1, "since_tokens": 50 * turn,

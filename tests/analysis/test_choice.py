@@ -69,11 +69,52 @@ def test_few_sessions_are_inconclusive():
     )
     assert choice.name is None
     assert choice.open == ["slim"]
-    assert choice.sentence.startswith("inconclusive: long has the longest sessions so far; slim (9 tokens)")
+    assert choice.sentence.startswith(
+        "inconclusive: long leads so far (5,000 tokens a session), and slim (9 tokens) may last as long; about"
+    )
     dearer = one(
         group([None] * 4, strategy="long", tokens=9), group([None, None, None, 20], strategy="fat", tokens=5000)
     )
-    assert dearer.name == "long"  # whatever the other proves to be, it takes more
+    assert (dearer.name, dearer.longest) == (None, "long")  # the cheapest, but the other may last longer
+    assert f"about {dearer.more_pairs:,} more pairs would tell" in dearer.sentence
+    assert "ship" not in dearer.sentence
+
+
+def test_nothing_is_shipped_where_pairs_enough_confirm_nothing():
+    """More pairs than the minimum, and an interval on both sides of 0: the estimate alone is no reason to ship."""
+    long, other = [None, 10, None, 14, None, 12, None, None], [12, None, 10, None, 14, None, 12, None]
+    choice = one(group(long, strategy="long", tokens=9), group(other, strategy="other", tokens=5000))
+    assert (choice.name, choice.longest) == (None, "long")
+    assert choice.more_pairs is not None
+    assert choice.more_pairs > 1
+    worse = group([2] * 8, strategy="worse", tokens=20)
+    shipped = one(group(long, strategy="long", tokens=9), group(other, strategy="other", tokens=5000), worse)
+    assert shipped.name == "long"  # one is confirmed to be shorter, and what may last as long takes more
+    assert shipped.more_pairs is None
+    assert "other may last as long but takes no less, and all others are shorter" in shipped.sentence
+
+
+def _truncated(sessions, after=10):
+    """The same sessions, their replies cut off after a turn so that no later check is decided."""
+    return [
+        replace(s, checks={"code": tuple((turn, "p" if turn <= after else "u") for turn in PROBED)}) for s in sessions
+    ]
+
+
+def test_what_could_not_be_followed_never_leads():
+    """Censored because nobody could decide its checks, a session keeps its curve up; that is no length."""
+    lost = _truncated(group([None] * 8, strategy="fifo", tokens=1))
+    whole = group([8, 10, 8, 12, 8, 10, 12, 8], strategy="full", tokens=5000)
+    for order in ((lost, whole), (whole, lost)):
+        choice = one(*order)
+        assert (choice.longest, choice.unfollowed) == ("full", ["fifo"])
+        assert choice.name is None
+        assert "not ranked by length, because too many sessions could not be followed: fifo" in choice.sentence
+    followed = group([None] * 8, strategy="fifo", tokens=1)
+    assert one(followed, whole).unfollowed == []
+    assert one(followed, whole).longest == "fifo"
+    few = [*_truncated(followed[:1]), *followed[1:]]
+    assert one(few, whole).unfollowed == []  # one of eight is less than a fifth
 
 
 def test_a_strategy_that_never_fired_is_never_shipped():
@@ -81,7 +122,7 @@ def test_a_strategy_that_never_fired_is_never_shipped():
     choice = one(idle, group(STEADY, strategy="full", fired=False), group(WORSE, strategy="fifo"))
     assert choice.name == "full"  # it never does anything, and is what a strategy is held against
     assert choice.left_out == ["idle"]
-    assert "left out, because it never fired: idle" in choice.sentence
+    assert "not ranked, because it left nothing out: idle" in choice.sentence
     assert choose(evidence(idle + group(WORSE, strategy="fifo")), "strategy", Limits()) == []
 
 
@@ -89,7 +130,8 @@ def test_all_scenarios_count_together():
     """Longest in one scenario, shortest in the other: the mean decides, not the first."""
     a = group(STEADY, strategy="a") + group(WORSE, strategy="a", scenario="other")
     b = group([20] * 30, strategy="b") + group(STEADY, strategy="b", scenario="other")
-    assert one(a, b).name == "b"
+    choice = one(a, b)
+    assert (choice.longest, choice.name) == ("b", None)
 
 
 def test_one_choice_for_each_model_and_of_models():

@@ -17,6 +17,7 @@ from contextrot.analysis.series import (
     SurvivalCurve,
     bin_width,
     compliance_curves,
+    compliance_of,
     survival_curves,
 )
 from contextrot.analysis.tables import Run, load_run
@@ -243,6 +244,43 @@ def test_bins_are_round_and_few(tmp_path: Path, most: int) -> None:
     assert width * FEWEST_BINS >= most  # one turn was asked at
     assert str(width).rstrip("0") in ("1", "2", "5")
     assert (width == 1) or (width * FEWEST_BINS < 2.5 * most)
+
+
+@pytest.mark.parametrize("x", list(X_NAMES))
+def test_a_curve_knows_of_sessions_that_ran_out_of_window(three: Run, mixed: Run, x: Any) -> None:
+    found = by_strategy(compliance_curves(three, x))
+    assert [found[name].broke_off for name in found] == [{"overflow": 6}, {}, {}]
+    assert [found[name].broke_off_turns for name in found] == [{"18": 6}, {}, {}]
+    (curve,) = compliance_curves(mixed, x)
+    assert (curve.broke_off, curve.broke_off_turns) == ({"overflow": 1}, {"9": 1})
+    assert curve.group_trend is not None
+    assert curve.group_trend.falls
+
+
+def test_a_session_that_failed_before_it_overflowed_counts_too(tmp_path: Path) -> None:
+    write_manifest(tmp_path)
+    write_session(tmp_path, "full", 0, ignored_from=6, ends=("overflow", 17))
+    write_session(tmp_path, "full", 1, ends=("overflow", 18))
+    run = load_run(tmp_path)
+    (curve,) = compliance_curves(run)
+    assert (curve.broke_off, curve.broke_off_turns) == ({"overflow": 2}, {"17": 1, "18": 1})
+    (curve,) = compliance_of(run.summary)  # which has the turn of one only
+    assert (curve.broke_off, curve.broke_off_turns) == ({"overflow": 2}, {})
+
+
+def test_a_mean_of_few_sessions_has_no_interval(mixed: Run, tmp_path: Path) -> None:
+    (curve,) = survival_curves(mixed)
+    (group,) = mixed.summary.groups
+    assert curve.restricted_mean is not None
+    assert curve.mean_low is not None
+    assert curve.mean_high is not None
+    assert group.length.restricted_mean_se is not None
+    assert curve.mean_high - curve.mean_low == pytest.approx(2 * 1.96 * group.length.restricted_mean_se, rel=1e-4)
+    write_manifest(tmp_path)
+    for repeat in range(5):
+        write_session(tmp_path, "full", repeat, ignored_from=3 + 3 * repeat)
+    (few,) = survival_curves(load_run(tmp_path))
+    assert (few.mean_low, few.mean_high) == (None, None)
 
 
 def test_a_curve_over_turns_has_its_slope(mixed: Run) -> None:

@@ -75,3 +75,17 @@ def test_without_colour_there_is_no_escape_code_at_all(monkeypatch: pytest.Monke
     out.file = io.StringIO()
     out.print(Text("well", style="bold"))
     assert ("\x1b" in out.file.getvalue()) == (not no_color)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+@pytest.mark.parametrize("arguments", [("list", "checks", "--params"), ("list", "checks", "--json"), ("schema",)])
+def test_a_disk_that_is_full_is_said_in_a_sentence_and_is_no_failed_gate(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "contextrot", *arguments],
+            cwd=tmp_path, env=CLEAN, stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == "contextrot: the output could not be written: No space left on device\n"

@@ -58,6 +58,8 @@ def test_a_written_run_is_reported_like_any_other(cli: Cli, recorded: Path, tmp_
     assert again.returncode == 0, again.stderr
     first, second = json.loads(told.stdout), json.loads(again.stdout)
     assert (first.pop("run"), second.pop("run")) == ("run", "again")
+    assert first["origin"].pop("rescored") == {}
+    assert second["origin"].pop("rescored")["from"] == "run"
     assert first == second
     assert cli("rescore", "run", "--out", "again").returncode == 2
 

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 from rich.console import Console
-from run_writer import write_controls, write_manifest, write_session, write_three_strategies
+from run_writer import SessionWriter, write_controls, write_manifest, write_session, write_three_strategies
 from typer.testing import CliRunner
 
 from contextrot.analysis.series import compliance_curves, survival_curves
@@ -19,7 +19,8 @@ from contextrot.analysis.tables import Run, load_run
 from contextrot.cli import app
 from contextrot.report import plot_style, plots
 from contextrot.report.plot_choice import choose, labelled
-from contextrot.report.plot_claims import compliance_claim, length_claim
+from contextrot.report.plot_claims import compliance_claim
+from contextrot.report.plot_lengths import length_claim
 from contextrot.report.plot_panels import FACET, MANY, arrange
 from contextrot.report.plot_text import compliance_text, survival_text
 from contextrot.report.plots_survival import count_at
@@ -192,7 +193,7 @@ def test_titles_say_what_the_intervals_bear(scattered: Run) -> None:
     (panel,) = panels_of(scattered, only={"strategy": ["pinned"]})
     assert compliance_claim(panel.lines, "turn") == "Compliance stays at 100 %"
     (panel,) = panels_of(scattered, "survival")
-    assert length_claim(panel.lines) == "pinned lasts longest (median > 24), fifo shortest (median 9)"
+    assert length_claim(panel.lines) == "pinned lasts longest (median > 24), fifo and full shorter (median 9)"
 
 
 def claims(folder: Path, **plans: Any) -> tuple[str, str]:
@@ -205,6 +206,111 @@ def claims(folder: Path, **plans: Any) -> tuple[str, str]:
         compliance_claim(panels_of(run)[0].lines, "turn"),
         length_claim(panels_of(run, "survival")[0].lines),
     )
+
+
+@pytest.fixture(scope="module")
+def overflowing(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """`full` overflows at turn 10 after nothing failed, `fifo` at turn 10 in 1 of 6, `pinned` lasts, all pass."""
+    folder = write_manifest(tmp_path_factory.mktemp("overflowing"), strategies=["full", "fifo", "pinned"])
+    for repeat in range(6):
+        write_session(folder, "full", repeat, ends=("overflow", 10))
+        write_session(folder, "fifo", repeat, ends=("overflow", 10) if repeat == 5 else ("completed", 24))
+        write_session(folder, "pinned", repeat)
+    return load_run(folder)
+
+
+@pytest.mark.parametrize("x", ["turn", "occupancy", "tokens"])
+def test_a_line_whose_sessions_overflowed_does_not_hold(overflowing: Run, x: Any) -> None:
+    (panel,) = panels = panels_of(overflowing, x=x)
+    said = compliance_claim(panel.lines, x)
+    assert said == "full and fifo: window full at turn 10 in 1–6 of 6; pinned holds"
+    assert said in screen(compliance_text(panels, x, width=200), 200)
+    axes = plots.draw_one(panels, x).axes[0]
+    labels = [note.get_text() for note in axes.texts if "(n " in note.get_text()]
+    for name, n in (("full", 6), ("fifo", 1)):
+        (label,) = [label for label in labels if label.startswith(name)]
+        assert label.endswith(f")\nwindow full at turn 10 in {n} of 6")
+    assert not any("full" in label for label in labels if label.startswith("pinned"))
+    squares = [line for line in axes.lines if line.get_marker() == "s" and line.get_markersize() == 8]
+    assert len(squares) == 2
+    last = max(point.x for point in panel.lines[0].curve.points if point.n)
+    assert float(squares[0].get_xdata()[0]) == last
+
+
+def test_the_label_has_the_sessions_of_the_last_point(overflowing: Run) -> None:
+    axes = plots.draw_one(panels_of(overflowing), "turn").axes[0]
+    assert any(note.get_text().startswith("fifo (n 5)") for note in axes.texts)
+
+
+def test_one_line_says_up_to_where_it_was_seen(overflowing: Run) -> None:
+    (panel,) = panels_of(overflowing, only={"strategy": ["full"]})
+    assert compliance_claim(panel.lines, "turn") == (
+        "Compliance stays at 100 % up to turn 9; window full at turn 10 in 6 of 6 sessions"
+    )
+    (panel,) = panels_of(overflowing, only={"strategy": ["fifo"]})
+    assert compliance_claim(panel.lines, "turn") == (
+        "Compliance stays at 100 %; window full at turn 10 in 1 of 6 sessions"
+    )
+    (panel,) = panels_of(overflowing, "survival", only={"strategy": ["full"]})
+    assert length_claim(panel.lines).endswith("; window full in 6 of 6")
+
+
+def test_the_survival_picture_marks_full_windows(overflowing: Run, folder: Path) -> None:
+    (panel,) = panels = panels_of(overflowing, "survival")
+    assert length_claim(panel.lines) == (
+        "pinned leads (median > 24), not clearly longer than fifo, full shortest (median 10); "
+        "full: window full in 6 of 6"
+    )
+    axes = plots.draw_one(panels, "turn").axes[0]
+    assert len([line for line in axes.lines if line.get_marker() == "s"]) == 2
+    assert any(note.get_text() == "full, median 10\nwindow full in 6 of 6" for note in axes.texts)
+    lasting = panels_of(load_run(folder), "survival", only={"strategy": ["pinned", "fifo"]})
+    assert not [line for line in plots.draw_one(lasting, "turn").axes[0].lines if line.get_marker() == "s"]
+
+
+def test_a_report_knows_of_full_windows_as_well(overflowing: Run) -> None:
+    title = texts(plots.draw(overflowing.summary)["by-turn"])[0].replace("\n", " ")
+    assert title == "full and fifo: window full at turn 10 in 1–6 of 6; pinned holds"
+
+
+def wavering(folder: Path, failing: dict[int, int]) -> Run:
+    """12 sessions whose prompts do not grow; at a turn so many of them fail, each time others."""
+    write_manifest(folder, strategies=["full"])
+    for repeat in range(12):
+        session = SessionWriter(folder, f"s{repeat}", repeat=repeat)
+        for turn in range(0, 25, 3):
+            session.call(turn, branch=f"code@{turn}", occupancy=0.05)
+            session.verdict(turn, "fail" if (repeat + turn) % 12 < failing.get(turn, 0) else "pass", cause="ignored")
+        session.end(24)
+    return load_run(folder)
+
+
+def test_a_trend_of_the_report_is_a_fall_in_the_title(tmp_path: Path) -> None:
+    """No interval of a point is below the first's, and the lowest point is 17 points down: the slope is clear."""
+    run = wavering(tmp_path, {12: 1, 15: 1, 18: 2, 21: 2, 24: 2})
+    assert run.summary.groups[0].shipping.trends["all"].falls  # type: ignore[union-attr]
+    said = compliance_claim(panels_of(run)[0].lines, "turn")
+    assert said.startswith("Compliance falls from 100 % to 83 % at turn 18: −")
+    assert " points per 10 turns, p 0." in said
+    other = compliance_claim(panels_of(run, x="occupancy")[0].lines, "occupancy")
+    assert other.startswith("Compliance falls over the turns: −")
+
+
+def test_what_comes_and_goes_is_no_fall(tmp_path: Path) -> None:
+    run = wavering(tmp_path, {3: 2, 12: 1, 21: 1})
+    assert not run.summary.groups[0].shipping.trends["all"].falls  # type: ignore[union-attr]
+    for x in ("turn", "occupancy"):
+        assert "falls" not in compliance_claim(panels_of(run, x=x)[0].lines, x)
+
+
+def test_the_longest_is_said_to_last_longest_only_where_it_is_clear_of_the_next(tmp_path: Path) -> None:
+    near, far = tmp_path / "near", tmp_path / "far"
+    _, said = claims(near, pinned={}, full={"ends": ("overflow", 24)}, fifo={"lost_from": 9})
+    assert "lasts longest" in said or "lead" in said
+    _, said = claims(far, pinned={}, fifo={"lost_from": 9})
+    assert said == "pinned lasts longest (median > 24), fifo shortest (median 9)"
+    _, said = claims(tmp_path / "few", pinned={"repeats": 3}, fifo={"lost_from": 9, "repeats": 3})
+    assert said.endswith("too few sessions to tell them apart")
 
 
 def test_titles_of_several_panels_count_them(tmp_path: Path) -> None:
@@ -296,7 +402,7 @@ def test_a_picture_is_kept_with_its_run(folder: Path) -> None:
     assert run_command(folder).exit_code == 0
     svg = (folder / "plots" / "plot-compliance-by-turn.svg").read_text(encoding="utf-8")
     shown = ["".join(node.itertext()) for node in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
-    assert "fifo falls to 0 %; full and pinned hold" in shown
+    assert "fifo falls to 0 %; full: window full at turn 18 in 6 of 6; pinned holds" in shown
     assert "SIMULATED" in shown
 
 
@@ -313,7 +419,7 @@ def test_json_holds_the_series(folder: Path) -> None:
 
 def test_text_alone_writes_no_file(folder: Path) -> None:
     done = run_command(folder, "--text")
-    assert "fifo falls to 0 %; full and pinned hold" in done.output
+    assert "fifo falls to 0 %; full: window full at turn 18 in 6 of 6; pinned holds" in done.output
     assert not (folder / "plots").exists()
 
 
@@ -331,6 +437,27 @@ def test_what_cannot_be_drawn_is_said(folder: Path, arguments: list[str], code: 
     done = run_command(folder, *arguments)
     assert done.exit_code == code
     assert said in done.output
+
+
+def test_a_run_that_nothing_is_left_of_is_named(folder: Path, tmp_path: Path) -> None:
+    other = write_manifest(tmp_path / "other")
+    write_session(other, "full", 0, scenario="elsewhere")
+    done = run_command(folder, other, "--scenario", "project-code", "--json")
+    assert done.stderr == "other is left out: no scenario project-code (it has elsewhere)\n"
+    assert {series["run"] for series in json.loads(done.stdout)["series"]} == {"run"}
+    assert run_command(folder, other, "--json").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("x", "label"),
+    [
+        ("turn", "turn"),
+        ("occupancy", "tokens of the prompt ÷ window (bins of a tenth, drawn at their middle)"),
+        ("tokens", "tokens of the prompt (bins of 20 tokens, drawn at their middle)"),
+    ],
+)
+def test_an_axis_says_that_it_is_of_bins(scattered: Run, x: Any, label: str) -> None:
+    assert plots.draw_one(panels_of(scattered, x=x), x).axes[0].get_xlabel() == label
 
 
 def test_an_empty_run_is_no_picture(tmp_path: Path) -> None:

@@ -57,7 +57,8 @@ def test_a_model_that_obeys_what_it_reads_fails_only_where_the_fact_is_lost(run)
 
 
 def test_the_report_says_so(run, tmp_path):
-    text = write_report(run, out=tmp_path)[0].read_text("utf-8")
+    write_report(run, out=tmp_path)
+    text = (tmp_path / "report.md").read_text("utf-8")
     assert words.SIMULATED in text
     assert "- `pinned` kept `project-code` and `release-city` in 2 of 2 sessions through turn 40." in text
     assert (

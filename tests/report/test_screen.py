@@ -12,9 +12,13 @@ from rich.color import Color
 from rich.console import Console
 from rich.style import Style
 from rich.text import Text
+from run_writer import write_manifest, write_session
 
+from contextrot.analysis.compare import compare
+from contextrot.analysis.tables import load_run
 from contextrot.cli.output import UNBROKEN, console, prepare_streams, print_table
 from contextrot.report import palette
+from contextrot.report.comparison import print_comparison
 from contextrot.report.layout import READABLE, aligned, hanging, print_rule
 
 REPORT = Path(palette.__file__).parent
@@ -91,6 +95,32 @@ def test_figures_stand_right_and_their_brackets_under_each_other() -> None:
         "not reached (> 20)",
         "          –",
     ]
+
+
+def compared(folder: Path, strategies: list[str], width: int) -> str:
+    write_manifest(folder, strategies=strategies)
+    for place, strategy in enumerate(strategies):
+        for repeat in range(8):
+            write_session(
+                folder,
+                strategy,
+                repeat,
+                scenario="tool-invocation-of-old",
+                lost_from=(9 + 3 * (repeat % 3)) if place else None,
+            )
+    out = Console(file=io.StringIO(), width=width)
+    print_comparison(compare(load_run(folder)), out)
+    return out.file.getvalue()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ["fifo", "a_strategy_of_a_name_that_is_long"])
+def test_a_comparison_at_eighty_columns_breaks_no_word(tmp_path: Path, name: str) -> None:
+    lines = [line.rstrip() for line in compared(tmp_path, ["full", name], 80).splitlines()]
+    assert max(map(cell_len, lines)) <= 80
+    assert "tool-invocation-of-old" in lines
+    (row,) = [line for line in lines if line.startswith(f" {name}")]
+    assert (row == f" {name}") == (name != "fifo")  # a long one stands above its figures
+    assert sum(bool(re.search(r"\(\S+\sto\s\S+\)", line)) for line in lines) == 1
 
 
 def test_a_wide_sign_counts_as_two_columns() -> None:

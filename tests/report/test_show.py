@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from run_writer import SessionWriter, write_controls, write_manifest, write_session
 
-from contextrot.analysis.replay_view import view_messages
+from contextrot.analysis.replay_view import find_session, view_messages
 from contextrot.errors import NothingMatchedError, StoreError
 from contextrot.report.show import session_data, show_session
 
@@ -32,6 +32,22 @@ def test_the_list_shows_every_session_with_its_first_failure(run):
     assert text.count("completed, turn 24 6 9 code lost") == 6
     assert text.count("overflow, turn 18 18 – nothing") == 6
     assert len(re.findall(r"--control-\w+--r00\d", text.partition("controls:")[2])) == 6
+
+
+def test_at_eighty_columns_a_session_is_one_line_and_its_name_opens_it(tmp_path):
+    write_manifest(tmp_path)
+    for repeat in range(3):
+        number = f"{repeat:012x}"
+        writer = SessionWriter(tmp_path, f"project-code--sim-a-model-of-a-long-name--fifo--r00{repeat}--{number}")
+        writer.say(1, "hello")
+        writer.end(1)
+    narrow = shown(tmp_path, width=80)
+    assert [line.split()[0] for line in narrow.splitlines() if line.startswith("0000")] == [
+        f"{n:012x}" for n in range(3)
+    ]
+    assert "project-code--sim" not in narrow
+    assert find_session(tmp_path, "000000000002").stem.endswith("--r002--000000000002")
+    assert "--r002--000000000002" in shown(tmp_path, width=400)  # a program gets whole keys
 
 
 def test_what_is_the_same_for_all_has_no_column(tmp_path):

@@ -224,7 +224,7 @@ def test_levels_are_shown_when_one_was_reached_and_only_then(tmp_path, summary):
         writer.event(15, "budget_level", **{"from": "OK", "to": "WARN", "occupancy": 0.6})
     for width in (80, 120):
         text = in_words(screen(summarise(load_run(tmp_path)), width))
-        assert "how full (sessions) (sessions) at OK at WARN at ROTATE" in text
+        assert "how full (≥ 60 % full) (≥ 80 % full) OK WARN level ROTATE level" in text
         assert "full turn 15 never 100 % 100 % 100 %" in text
         assert "(5 of 5) (0 of 5)" in text
 

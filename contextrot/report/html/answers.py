@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from contextrot.analysis.comparison import Tier
 from contextrot.report import words
+from contextrot.report.findings import FEW
 from contextrot.report.html.verdict import against, scenes, together
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def answers(summary: Summary, comparison: Comparison | None) -> dict[str, list[s
         return {}
     found = {
         "How long": list(_how_long(summary)),
+        "Is it rot?": list(_is_it_rot(summary)),
         "Why they fail": list(_why(summary)),
         "What to ship": list(_ship(comparison)) if comparison else [],
         "How sure": list(_how_sure(summary, comparison)),
@@ -48,11 +49,15 @@ def _how_long(summary: Summary) -> Iterator[str]:
     """One line a scenario: what held longest, and what shortest."""
     measured = [scene for scene in scenes(summary) if _lasting(scene)]
     for scene in measured[:MOST_SCENARIOS]:
-        groups = _lasting(scene)
+        known = _lasting(scene)
+        groups = [group for group in known if group.length.followed]
         ends = groups if len(groups) <= MOST_LENGTHS else [groups[0], groups[-1]]
         said = ", ".join(f"{words.length_text(group)}{_with(group, summary)}" for group in ends)
         between = f", and {len(groups) - 2} between them" if len(groups) > MOST_LENGTHS else ""
-        yield f"{words.quoted(scene.scenario)}: {said}{between}" if len(measured) > 1 else f"{said}{between}"
+        lost_sight = [group for group in known if not group.length.followed]
+        told = [f"{said}{between}"] if said else []
+        told += [f"not ranked{_with(group, summary)}: {words.unfollowed_text(group.length)}" for group in lost_sight]
+        yield f"{words.quoted(scene.scenario)}: {'; '.join(told)}" if len(measured) > 1 else "; ".join(told)
     if len(measured) > MOST_SCENARIOS:
         yield f"and {len(measured) - MOST_SCENARIOS} scenarios more, below"
 
@@ -68,16 +73,41 @@ def _with(group: Group, summary: Summary) -> str:
     return by + (f" on {words.quoted(group.model)}" if len(models) > 1 else "")
 
 
+def _is_it_rot(summary: Summary) -> Iterator[str]:
+    """One line a scenario: does compliance fall with the turns, or does a constant error rate explain it?"""
+    told = [(scene, said) for scene in scenes(summary) if (said := _patterns(scene, summary))]
+    patterns = {group.pattern for scene, _ in told for group in _lasting(scene)}
+    if told and patterns <= {"", "few"}:
+        yield "too little to tell, in any scenario" if len(told) > 1 else "too little to tell"
+        return
+    for scene, said in told[:MOST_SCENARIOS]:
+        yield f"{words.quoted(scene.scenario)}: {said}" if len(told) > 1 else said
+    if len(told) > MOST_SCENARIOS:
+        yield f"and {len(told) - MOST_SCENARIOS} scenarios more, below"
+
+
+def _patterns(scene: Scene, summary: Summary) -> str:
+    """``falls with the turns (…) with `full`; too few failures to tell with `pinned```."""
+    alike: dict[str, list[str]] = {}
+    for group in _lasting(scene):
+        if said := words.rot_text(group):
+            alike.setdefault(said, []).append(_with(group, summary).removeprefix(" with ").removeprefix(" on "))
+    names = {said: [name for name in who if name] for said, who in alike.items()}
+    return "; ".join(f"{', '.join(who[:MOST_NAMED])}: {said}" if who else said for said, who in names.items())
+
+
 def _why(summary: Summary) -> Iterator[str]:
     """What failed and why, all scenarios together; then what the words mean."""
     judged = [group for group in together(summary) if group.compliance["overall"].n or _broke_off(group)]
     failing = [group for group in judged if group.causes.get("fails") or _broke_off(group)]
-    failing.sort(key=lambda group: -group.causes.get("fails", 0))
+    failing.sort(key=lambda group: (not _broke_off(group), -group.causes.get("fails", 0)))
     if judged and not failing:
         yield "no check failed"
     for group in failing[:MOST_NAMED]:
         causes = words.causes_text(group)
         checks = f"{causes} of {words.counted(group.compliance['overall'].n, 'check')}" if causes != "–" else ""
+        if group.superseded and group.outdated:
+            checks += f" ({group.superseded} gave the value from before the change)"
         who = _with(group, summary).removeprefix(" with ").removeprefix(" on ").replace("` on `", "` on `")
         said = ", ".join(filter(None, (checks, _broke_off(group))))
         yield f"{who}: {said}" if who else said
@@ -96,13 +126,12 @@ def _broke_off(group: Group) -> str:
 
 def _ship(comparison: Comparison) -> Iterator[str]:
     """What `analysis/choice.py` came to, for each model or strategy there is; or that there was nothing to choose."""
-    told = [row for row in (*comparison.rows, *comparison.pooled) if row.tier is not Tier.INSUFFICIENT_DATA]
     for choice in comparison.choices:
         said = words.clean(choice.sentence)
-        if choice.name is not None:
-            said = said.replace(f"ship {words.clean(choice.name)}", f"ship {words.quoted(choice.name)}", 1)
-        if choice.name is not None and not told:
-            said = f"provisional, as no comparison has enough data yet: {said}"
+        for before, who, after in (("ship ", choice.name, ""), ("", choice.longest, " leads so far")):
+            if who is not None:
+                plain = f"{before}{words.clean(who)}{after}"
+                said = said.replace(plain, f"{before}{words.quoted(who)}{after}", 1)
         yield f"{words.quoted(choice.where)}: {said}" if len(comparison.choices) > 1 else said
     silent = list(dict.fromkeys(row.strategy for row in comparison.rows if not row.ranked))
     if not comparison.choices and silent and not any(row.ranked for row in comparison.rows):
@@ -111,9 +140,10 @@ def _ship(comparison: Comparison) -> Iterator[str]:
 
 def _how_sure(summary: Summary, comparison: Comparison | None) -> Iterator[str]:
     """The verdicts that the choice rests on, one line a model."""
-    if comparison is None:
-        return
     found = against(comparison)
+    if comparison is None or not found:
+        yield _alone(summary)
+        return
     scenarios = len({group.scenario for group in summary.groups})
     over = ""
     if comparison.pooled:
@@ -122,6 +152,16 @@ def _how_sure(summary: Summary, comparison: Comparison | None) -> Iterator[str]:
         where = f" on {words.quoted(model)}" if model and len(found) > 1 else ""
         said = "; ".join(f"{what} {_by_reason(reasons)}" for what, reasons in tiers)
         yield f"against {words.quoted(comparison.baseline)}{where}{over}: {said}"
+
+
+def _alone(summary: Summary) -> str:
+    """How sure figures are that nothing is held against."""
+    n = [group.length.n for group in summary.groups if group.length.n]
+    fewest = words.counted(min(n), "session")
+    each = f"{fewest} {'each' if len(n) > 1 else 'in all'}" if min(n) == max(n) else f"{fewest} and more each"
+    if min(n) < FEW:
+        return f"{each}: an indication, not a measurement; raise --repeats"
+    return f"{each}, and nothing to compare: the 95 % intervals beside the figures say how sure they are"
 
 
 def _by_reason(reasons: dict[str, list[str]]) -> str:
@@ -144,4 +184,4 @@ def _budget(summary: Summary) -> Iterator[str]:
         rotate = words.threshold_text(group.shipping.thresholds[1]) if group.shipping else "–"
         where = f"{words.quoted(group.scenario)}: " if len(summary.groups) > 1 else ""
         if rotate != "–":
-            yield f"{where}rotate at turn {rotate}: up to there 85 % of the ceiling held"
+            yield f"{where}rotate by turn {rotate} (recommended): up to there 85 % of the ceiling held"

@@ -11,8 +11,10 @@ from contextrot.analysis.levels import THRESHOLDS
 from contextrot.analysis.rates import Point
 from contextrot.analysis.series import X, compliance_curves, survival_curves
 from contextrot.report import words
+from contextrot.report.html.embed import json_text
 
 if TYPE_CHECKING:
+    from contextrot.analysis.figures import Group
     from contextrot.analysis.series import Curve, SurvivalCurve, SurvivalStep
     from contextrot.analysis.tables import Run
 
@@ -37,6 +39,7 @@ def page_data(run: Run) -> dict[str, Any]:
         "models": list(dict.fromkeys(group.model for group in summary.groups)),
         "strategies": list(dict.fromkeys(group.strategy for group in summary.groups)),
     }
+    groups = {(group.scenario, group.model, group.strategy): group for group in summary.groups}
     curves = [curve for x in AXES for curve in compliance_curves(run, x) if curve.scenario is not None]
     return {
         "run": words.clean(summary.run),
@@ -44,10 +47,31 @@ def page_data(run: Run) -> dict[str, Any]:
         **{kind: [words.one_line(name, _LONGEST_NAME) or "(no name)" for name in some] for kind, some in names.items()},
         "levels": dict(THRESHOLDS),
         "survival": [
-            _place(curve, names) | _survival(curve) for curve in survival_curves(run) if curve.scenario is not None
+            _place(curve, names)
+            | _survival(curve)
+            | {"unfollowed": _unfollowed(groups[curve.scenario, curve.model, curve.strategy])}
+            for curve in survival_curves(run)
+            if curve.scenario is not None
         ],
         "compliance": [_place(curve, names) | _compliance(curve) for curve in curves],
     }
+
+
+def fitting(data: dict[str, Any], room: int) -> dict[str, Any]:
+    """The page's data with as many of its curves as fit into so many bytes; `curves_left_out`: how many do not.
+
+    Survival comes first, then compliance in the order of the switch: what is given up first are the curves over tokens.
+    """
+    order = {x: place for place, x in enumerate(AXES)}
+    every = [("survival", series) for series in data["survival"]]
+    every += [("compliance", series) for series in sorted(data["compliance"], key=lambda series: order[series["x"]])]
+    kept: dict[str, list[dict[str, Any]]] = {"survival": [], "compliance": []}
+    for place, (chart, series) in enumerate(every):
+        room -= len(json_text(series).encode()) + 1
+        if room < 0:
+            return data | kept | {"curves_left_out": len(every) - place}
+        kept[chart].append(series)
+    return data | kept | {"curves_left_out": 0}
 
 
 def _place(curve: SurvivalCurve | Curve, names: dict[str, list[str]]) -> dict[str, int]:
@@ -73,6 +97,11 @@ def _survival(curve: SurvivalCurve) -> dict[str, Any]:
             for s in curve.steps
         ],
     }
+
+
+def _unfollowed(group: Group) -> str:
+    """Why a curve is no measure of length: too many of its sessions were lost sight of. Empty where it is one."""
+    return "" if group.length.followed else words.unfollowed_text(group.length)
 
 
 def _survived_text(step: SurvivalStep) -> str:

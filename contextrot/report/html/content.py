@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +13,13 @@ from contextrot.analysis.levels import LEVELS
 from contextrot.report import words
 from contextrot.report.comparison import change_text as effect_text
 from contextrot.report.comparison import sentences, tier_text
-from contextrot.report.findings import control_warnings, needs_example, next_step
+from contextrot.report.findings import alerts, control_warnings, needs_example, next_step
 from contextrot.report.gating import kept, out_of_date
 from contextrot.report.html.answers import answers
 from contextrot.report.html.reading import READING
 from contextrot.report.html.vendored import FOLDER, Vendored, listed
 from contextrot.report.html.verdict import is_silent, scenes, side_by_side, together
+from contextrot.report.states import state_sentences
 from contextrot.report.terminal_blocks import by_cell
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ def context(run: Run) -> dict[str, Any]:
     rows = [*comparison.rows, *comparison.pooled] if comparison else []
     return {
         "s": summary,
+        "run_path": words.clean(shlex.quote(str(run.path))),
         "scenes": scenes(summary),
         "several": _several(summary),
         "mixed": any(group.length.mixed_horizons for group in summary.pooled),
@@ -57,8 +60,9 @@ def context(run: Run) -> dict[str, Any]:
         "comparison_notes": list(sentences(comparison)) if comparison else [],
         "gates": kept(run),
         "gates_out_of_date": out_of_date(run),
-        "warnings": control_warnings(summary),
-        "next_step": next_step(summary, summary.run),
+        "warnings": [*alerts(summary.groups), *control_warnings(summary)],
+        "states": state_sentences(summary),
+        "next_step": next_step(summary, run.path),
         "levels": LEVELS,
         "letters": LETTERS,
         "answers": answers(summary, comparison),

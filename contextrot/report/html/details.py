@@ -86,6 +86,7 @@ def details(transcript: Transcript, causes: Causes | None, texts: Texts) -> dict
     records = transcript.records
     picture = xray(transcript, causes)
     said, starts, places = _said(transcript)
+    _check_ranges(transcript, said, starts)
     return {
         "head": _known(transcript.head, _HEAD_FIELDS),
         "log": _log(transcript, None, said.pop(None), texts),
@@ -140,6 +141,20 @@ def _said(
             raise StoreError(f"{transcript.path.name} is damaged: message {starts[branch] + len(line)} is not in it")
         line.append(record)
     return said, starts, {record["i"]: place for place, record in enumerate(said[None])}
+
+
+def _check_ranges(transcript: Transcript, said: dict[str | None, list[Record]], starts: dict[str | None, int]) -> None:
+    """Raise `StoreError` when a call was sent messages that the file does not hold: the page would show fewer."""
+    for record in transcript.records:
+        ranges = (record.get("view") or {}).get("ranges") or ()
+        branch = record.get("branch") if record.get("branch") in said else None
+        end = starts.get(branch, 0) + len(said[branch])
+        for start, until in ranges:
+            if not 0 <= start <= until <= end:
+                raise StoreError(
+                    f"{transcript.path.name} is damaged: call {record.get('n')} was sent messages {start} to {until}, "
+                    f"and it holds {end}"
+                )
 
 
 def _log(transcript: Transcript, branch: str | None, messages: list[Record], texts: Texts) -> list[list[Any]]:

@@ -34,21 +34,29 @@ SCRIPTS = (
 STYLES = ("report.css", "xray.css")
 #: bytes of a whole page, where `render` is not told another number
 MOST_BYTES = 3_000_000
+#: shares of a page that its curves may take, the next where the page is still too large with the one before
+CURVE_SHARES = (1 / 3, 1 / 10, 0.0)
 
 
 def render(run: Run, *, max_bytes: int = MOST_BYTES, sessions: Collection[str] = ()) -> bytes:
     """The report of a run as one HTML file of UTF-8. The same run gives the same bytes.
 
     What is left of `max_bytes` beside the figures goes to the sessions; where they do not all fit, the page says how
-    many were left out and which command shows them. `sessions` names some that are kept before all others, whatever
-    they take.
+    many were left out and which command shows them. The same holds for curves, which take at most a third of the page.
+    The tables of figures are never cut: by them alone a page can be larger than `max_bytes`. `sessions` names some that
+    are kept before all others, whatever they take.
 
     Raises `NothingMatchedError` or `StoreError` for a name that is not of exactly one session.
     """
     template = _environment().get_template("report.html.j2")
-    data = charts.page_data(run)
-    context = content.context(run) | _inlined() | {"data_page": data, "curve_tables": curve_tables(data)}
-    bare = template.render(context, archive=Archive(index=[], chunks=[], left_out=0)).encode()
+    every, context = charts.page_data(run), content.context(run) | _inlined()
+    nobody = Archive(index=[], chunks=[], left_out=0)
+    for share in CURVE_SHARES:
+        data = charts.fitting(every, int(max_bytes * share))
+        context |= {"data_page": data, "curve_tables": curve_tables(data)}
+        bare = template.render(context, archive=nobody).encode()
+        if len(bare) <= max_bytes:
+            break
     archive = session_archive(run, max_bytes=max_bytes - len(bare), sessions=sessions)
     return template.render(context, archive=archive).encode()
 

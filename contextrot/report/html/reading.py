@@ -14,12 +14,16 @@ READING = {
     "at risk": "sessions still without a failure, and still observed, at a turn. Where few are left, a curve rests on "
     "little, however smooth it looks.",
     "overflow": words.DEFINITIONS["overflow"],
-    "lost or ignored": f"lost: {words.DEFINITIONS['lost']} ignored: {words.DEFINITIONS['ignored']} Another strategy "
-    "helps against the first, not against the second.",
+    "lost or ignored": f"lost: {words.DEFINITIONS['lost']} ignored: {words.DEFINITIONS['ignored']} Against the "
+    "first helps a strategy that keeps what counts; against the second a shorter prompt (which a strategy may make), "
+    "the rule said again, or another model.",
     "incapable": words.DEFINITIONS["incapable"],
     "ceiling, floor": words.DEFINITIONS["ceiling, floor"],
-    "WARN, ROTATE": "the budget to ship: up to this turn, or this share of the window, 95 % (WARN) or 85 % (ROTATE) of "
-    "the ceiling still held. On a curve that rises again no knee is claimed: `not monotone`.",
+    "warn, rotate (recommended)": "the session budget: up to this turn, or this share of the window, 95 % (warn) or "
+    "85 % (rotate) of the ceiling still held, on the falling curve through the rates. It is what to ship; the median "
+    "session length says when half of the sessions had failed once, the effective length asks it of every rate. "
+    "On a curve that rises again no knee is claimed: `not monotone`.",
+    "WARN level, ROTATE level": words.DEFINITIONS["WARN level, ROTATE level"],
     "is it rot?": "any constant error rate shortens sessions. Rot is a rate that falls with the turn: a trend whose "
     "interval lies below 0, or a small p against the constant rate.",
     "at depth": words.DEFINITIONS["at depth"],

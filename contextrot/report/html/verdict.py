@@ -63,9 +63,16 @@ def is_silent(group: Group) -> bool:
     return not group.cut and not group.own_memory and group.strategy != "full" and bool(group.spent.calls)
 
 
-def _lasts(group: Group) -> tuple[float, float]:
-    """Sort key: the longest sessions first, and of those that last the same the better at depth."""
-    return -(group.length.restricted_mean or 0.0), -(group.compliance["at_depth"].rate or 0.0)
+def _lasts(group: Group) -> tuple[bool, float, float]:
+    """Sort key: the longest sessions first, and of those that last the same the better at depth.
+
+    What could not be followed comes last: nobody knows how long it lasts.
+    """
+    return (
+        not group.length.followed,
+        -(group.length.restricted_mean or 0.0),
+        -(group.compliance["at_depth"].rate or 0.0),
+    )
 
 
 def side_by_side(run: Run) -> Comparison | None:

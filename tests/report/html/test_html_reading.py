@@ -53,7 +53,8 @@ def test_the_verdict_is_the_first_thing_one_reads(page, small):
         expect(section).to_contain_text(group.strategy)
     answers = page.locator("#verdict .answers")
     expect(answers).to_be_in_viewport(ratio=1)
-    assert answers.locator("dt").all_inner_texts() == ["How long", "Why they fail", "What to ship", "How sure"]
+    asked = ["How long", "Is it rot?", "Why they fail", "What to ship", "How sure"]
+    assert answers.locator("dt").all_inner_texts() == asked
     expect(answers).to_contain_text(re.compile(r"\d+ turns|not reached"))
     expect(page.locator("#verdict tbody tr").first).to_be_in_viewport()
 

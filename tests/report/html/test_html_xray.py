@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
-from html_runs import Report, every_status_run, write_report
+from html_runs import FIFO, Report, every_status_run, simulated, write_report
 from playwright.sync_api import Page, expect
 
 from contextrot.analysis.replay_view import Transcript, read_transcript, view_messages
+from contextrot.analysis.tables import load_run
 from contextrot.report.words import clean
 
 #: What the picture paints over the middle of each row in the chosen column, by the names of its paths.
@@ -238,6 +243,46 @@ def test_the_keys_do_what_the_line_under_the_matrix_says(open_report, kinds):
     assert page.locator("#xray .xr-cells").get_attribute("data-row") != rows
     page.keyboard.press("Escape")
     expect(page.locator("#xray")).to_be_hidden()
+
+
+def test_the_keys_do_no_harm_in_a_session_of_controls_which_has_no_log(open_report, small):
+    key = next(path.stem for path in sorted((small.run.path / "sessions").glob("*--control*.jsonl")))
+    page = open_report(small, fragment=f"session={quote(key, safe='')}")
+    expect(page.locator("#xray.loaded")).to_contain_text("CONTROL")
+    page.keyboard.press("m")
+    for pressed in ("ArrowDown", "Enter", "ArrowUp", "ArrowRight", "ArrowDown", "ArrowLeft", "End", "Home", "w", "f"):
+        page.keyboard.press(pressed)
+        page.keyboard.press("m")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#xray-picture .xr-readout")).to_contain_text(re.compile(r"call \d+, branch"))
+    expect(page.locator("#xray-reading h3")).to_contain_text("a control question")
+
+
+def test_what_looks_like_a_cut_text_or_is_no_word_is_shown_as_it_is(open_report, small):
+    page = open_report(small)
+    said = page.evaluate("""() => [
+      contextrot.xray.plain({ cut: [1, 2, 3] }), contextrot.xray.plain({ cut: "x" }), contextrot.xray.word({ a: 1 }),
+      contextrot.xray.word("over_budget"), contextrot.xray.plain({ cut: ["ab", "yz", 10] }, "the command"),
+    ]""")
+    assert said[:4] == ['{"cut":[1,2,3]}', '{"cut":"x"}', '{"a":1}', "over budget"]
+    assert said[4] == "ab\n[6 characters are not kept in this file: the command prints them]\nyz"
+
+
+def test_the_commands_of_the_page_are_what_a_shell_takes(open_report, tmp_path, monkeypatch):
+    """Each that is shown for a session runs as it stands, from where the report was asked for."""
+    (tmp_path / "my runs").mkdir()
+    run = simulated(tmp_path / "my runs" / "a & b", "project-code", strategies=["full", FIFO], repeats=1, turns=4)
+    monkeypatch.chdir(tmp_path)
+    report = write_report(load_run(Path("my runs") / "a & b"))
+    key = next(iter(transcripts(report)))
+    page = open_report(Report(report.run, run.path / "report.html"))
+    open_session(page, key, 4)
+    shown = page.locator("#xray-reading .command code").inner_text()
+    assert shown == f"contextrot show 'my runs/a & b' {key} --turn 4"
+    done = subprocess.run([sys.executable, "-m", *shlex.split(shown)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    odd = page.evaluate("contextrot.xray.command('report', \"it's; one\", '--session ')")
+    assert shlex.split(odd) == ["contextrot", "report", "my runs/a & b", "--session", "it's; one"]
 
 
 def test_previous_and_next_go_from_call_to_call(open_report, small):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import os
 import re
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 import orjson
 import pytest
 from html_runs import empty_run, only_errors_run, simulated
+from rich.console import Console
 from run_writer import write_manifest, write_session
 
 from contextrot.analysis.gates import evaluate
@@ -21,6 +23,7 @@ from contextrot.analysis.tables import Run, load_run
 from contextrot.report.gating import keep
 from contextrot.report.html.page import render
 from contextrot.report.html.vendored import differing
+from contextrot.report.terminal import print_summary
 from contextrot.report.words import clean
 from contextrot.report.write import write_report
 
@@ -195,6 +198,73 @@ def test_a_named_session_is_kept_whatever_the_room(quick):
     kept = render(quick, max_bytes=10, sessions=[key])
     assert not [1 for attributes, _ in read(small).scripts if str(attributes.get("id")).startswith("chunk-")]
     assert [1 for attributes, _ in read(kept).scripts if str(attributes.get("id")).startswith("chunk-")]
+
+
+@pytest.mark.parametrize("occupancy", [1e3, 1e9, 2.0**53])
+def test_one_absurd_occupancy_makes_the_page_no_larger(tmp_path, occupancy):
+    folder = write_manifest(tmp_path / "run")
+    write_session(folder, "fifo", 0, lost_from=9)
+    path = write_session(folder, "fifo", 1, lost_from=9).path
+    sound = len(render(load_run(folder)))
+    path.write_bytes(path.read_bytes().replace(b'"occupancy":0.36', b'"occupancy":%r' % occupancy))
+    run = load_run(folder)
+    assert len(render(run)) < sound + 3000
+    curve = run.summary.groups[0].by_occupancy["probe"]
+    assert [point.label for point in curve][-2:] == ["140–150 %", "> 150 %"]
+    assert curve[-1].n == 1
+    assert curve[-1].x == pytest.approx(1.55)
+
+
+def test_curves_that_find_no_room_are_left_out_and_said(quick):
+    whole, small = (read(render(quick, max_bytes=size)) for size in (3_000_000, 1000))
+    assert "curves are left out to keep this file small" in small.text
+    assert f"contextrot plot {quick.path}" in small.text
+    assert "left out to keep this file small" not in whole.text
+    found, every = (
+        orjson.loads(text)
+        for page in (small, whole)
+        for attributes, text in page.scripts
+        if attributes.get("id") == "data-page"
+    )
+    assert found["survival"] == found["compliance"] == []
+    assert found["curves_left_out"] == len(every["survival"]) + len(every["compliance"])
+
+
+def test_a_limited_run_says_the_cap_and_how_far_it_came(tmp_path):
+    limit = {"cap": "max_cost", "value": 1.5, "completed": 40, "cut": 2, "not_started": 1018}
+    folder = write_manifest(tmp_path / "run", status="limited", limit=limit)
+    write_session(folder, "fifo", 0)
+    said = "The run is limited by the cap --max-cost $1.5 (40 complete, 2 cut short, 1,018 not begun of its sessions)"
+    for text in said_of(folder):
+        assert said in text
+        assert "rescored" not in text
+
+
+def test_a_rescored_run_says_from_which_when_and_how_many_verdicts_changed(tmp_path):
+    mark = {"from": "results/old", "at": "2026-03-02T10:11:12+00:00", "version": "9.8", "graded": 120, "changed": 5}
+    folder = write_manifest(tmp_path / "run", rescored=mark)
+    write_session(folder, "fifo", 0)
+    said = "The run was rescored: its verdicts were given anew to the replies of results/old on 2026-03-02 10:11 UTC by"
+    for text in said_of(folder):
+        assert f"{said} the checks of contextrot 9.8; 5 of 120 verdicts changed." in text
+
+
+def test_a_completed_run_as_it_was_recorded_says_nothing_of_the_kind(tmp_path):
+    folder = write_manifest(tmp_path / "run")
+    write_session(folder, "fifo", 0)
+    for text in said_of(folder):
+        assert "The run is " not in text
+        assert "The run was " not in text
+
+
+def said_of(folder: Path) -> list[str]:
+    """What the page, the Markdown and the terminal say of a run, each on one line and without escapes."""
+    run = load_run(folder)
+    screen = Console(file=io.StringIO(), width=100)
+    print_summary(run.summary, screen)
+    (markdown,) = write_report(run, ["md"])
+    texts = (read(render(run)).text, markdown.read_text("utf-8").replace("\\", ""), screen.file.getvalue())
+    return [" ".join(text.replace(" :", ":").split()) for text in texts]
 
 
 def test_what_ships_in_the_page_is_what_is_listed():

@@ -4,9 +4,9 @@
 (() => {
   const { element, clean, toggle } = contextrot;
   const page = contextrot.page;
-  const COLOURS = 7; // --s0 … --s6
-  const DASHES = ["", "6,3", "2,2.5", "9,3,2,3", "12,4", "5,2,1,2,1,2", "1,4"];
-  const SYMBOLS = ["circle", "square", "triangle", "diamond2", "star", "cross", "wye"];
+  const COLOURS = 8; // --s0 … --s7
+  const DASHES = ["", "6,3", "2,2.5", "9,3,2,3", "12,4", "5,2,1,2,1,2", "1,4", "8,2"];
+  const SYMBOLS = ["circle", "square", "triangle", "diamond2", "star", "cross", "wye", "times"];
   const MOST_PANELS = 12;
   const KINDS = { probe: "probes", passive: "standing rules on live replies" };
   const AXES = {
@@ -45,11 +45,14 @@
     return [...found.values()];
   }
 
-  function caption(first) {
+  function caption(first, panel) {
     const view = VIEWS[state.view];
     const parts = [element("b", {}, clean(page.scenarios[first.scenario]))];
     if (view.panels.length > 1) parts.push(" · ", clean(view.panels[first[view.panel]]));
     if (first.kind) parts.push(element("small", {}, ` ${KINDS[first.kind] ?? first.kind}`));
+    for (const one of panel.filter((each) => each.unfollowed)) {
+      parts.push(element("small", { class: "open" }, `${label(one.place)}: ${clean(one.unfollowed)}; its curve is no length`));
+    }
     return element("figcaption", {}, ...parts);
   }
 
@@ -84,7 +87,7 @@
   function reference(rate, text) {
     return [
       Plot.ruleY([rate], { stroke: "var(--muted)", strokeDasharray: "1,3" }),
-      Plot.text([text], { frameAnchor: "right", y: rate, dy: -9, textAnchor: "end", fill: "var(--muted)", fontSize: 10.5 }),
+      Plot.text([text], { frameAnchor: "right", y: rate, dy: -9, textAnchor: "end", fill: "var(--muted)", stroke: "var(--bg)", strokeWidth: 4, fontSize: 10.5 }),
     ];
   }
 
@@ -137,7 +140,7 @@
       const what = events.filter(([n]) => n).map(([n, word]) => `${n} ${word}`).join(", ");
       rows.push({
         x: turn, y, low, high, censored, place: series.place,
-        title: `${label(series.place)}\nafter turn ${turn}: ${text} without a failure\nat risk ${risk}: ${what}\nmedian ${series.text}`,
+        title: `${label(series.place)}\nafter turn ${turn}: ${text} without a failure\nat risk ${risk}: ${what}\nmedian ${series.text}${series.unfollowed ? `\n${clean(series.unfollowed)}` : ""}`,
       });
     }
     return rows;
@@ -201,6 +204,7 @@
     const share = state.x === "occupancy";
     const levels = share ? Object.entries(page.levels) : [];
     const first = panel[0];
+    const references = [first.ceiling, first.floor].filter(Boolean).map((one) => reference(one.rate, one.text));
     const estimated = panel.some((one) => one.estimated) ? " (partly estimated)" : "";
     const turns = d3.ticks(0, far, Math.max(2, Math.floor(wide / 60))).filter(Number.isInteger);
     const x = {
@@ -214,14 +218,15 @@
       marks: [
         ...watermark(),
         Plot.ruleX(levels, { x: ([, at]) => at, stroke: "var(--warn)", strokeOpacity: 0.55, strokeDasharray: "4,3" }),
-        Plot.text(levels, { x: ([, at]) => at, text: ([name]) => name, frameAnchor: "middle", rotate: -90, dx: 8, fill: "var(--warn)", fontSize: 10 }),
-        ...[first.ceiling, first.floor].filter(Boolean).flatMap((one) => reference(one.rate, one.text)),
+        Plot.text(levels, { x: ([, at]) => at, text: ([name, at]) => `${name} level (≥ ${Math.round(at * 100)} % full)`, frameAnchor: "middle", rotate: -90, dx: 8, fill: "var(--warn)", fontSize: 10 }),
+        ...references.map(([rule]) => rule),
         ...[...rows].map(([one, own]) => band(one, own)),
         ...[...rows].map(([one, own]) => line(one, own)),
         ...[...rows].map(([one, own]) => Plot.dot(own.filter((row) => row.y !== null), {
           x: "x", y: "y", symbol: crowded() ? "circle" : SYMBOLS[one.place], r: crowded() ? 1.8 : 3.2, fill: "var(--bg)", stroke: colour(one.place),
           strokeWidth: 1.5, className: `series series-${one.place}`,
         })),
+        ...references.map(([, text]) => text),
         ...endNames(rows, wide, 240, 22, 36),
         tip(decided),
       ],
@@ -250,7 +255,7 @@
     svg.append(stroke);
     if (!crowded()) {
       const marker = document.createElementNS("http://www.w3.org/2000/svg", "path");
-      const symbol = { diamond2: d3.symbolDiamond2, square: d3.symbolSquare, triangle: d3.symbolTriangle, star: d3.symbolStar, cross: d3.symbolCross, wye: d3.symbolWye }[SYMBOLS[place]] ?? d3.symbolCircle;
+      const symbol = { diamond2: d3.symbolDiamond2, square: d3.symbolSquare, triangle: d3.symbolTriangle, star: d3.symbolStar, cross: d3.symbolCross, wye: d3.symbolWye, times: d3.symbolTimes }[SYMBOLS[place]] ?? d3.symbolCircle;
       for (const [name, value] of Object.entries({ d: d3.symbol(symbol, 34)(), transform: "translate(13,5)", fill: "var(--bg)", stroke: colour(place), "stroke-width": 1.4 })) marker.setAttribute(name, value);
       svg.append(marker);
     }
@@ -321,7 +326,7 @@
       const all = panels(chart.series());
       const shown = state.all[name] ? all : all.slice(0, MOST_PANELS);
       box.classList.toggle("single", all.length === 1);
-      const figures = shown.map((panel) => element("figure", { class: "panel" }, caption(panel[0])));
+      const figures = shown.map((panel) => element("figure", { class: "panel" }, caption(panel[0], panel)));
       box.replaceChildren(...figures);
       figures.forEach((figure, place) => {
         const plot = chart.draw(shown[place], Math.max(280, figure.clientWidth));

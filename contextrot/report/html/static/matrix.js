@@ -2,7 +2,7 @@
 // The picture of a session: a column for every call, a row for every message, and the tracks above them. One path for
 // each status, so that a thousand messages by a hundred calls are a dozen elements.
 contextrot.xray.matrix = (() => {
-  const { element, svg } = contextrot.xray;
+  const { element, svg, word } = contextrot.xray;
   const { tracks, patterns, mark, CELLS, AXIS } = contextrot.xray.tracks;
   const LOWEST = 15, HIGHEST = 19, NARROWEST = 7, WIDEST = 44, LONGEST_LABEL = 420, GAP = 2, PREVIEW = 100;
   /** Rows from this height on have labels of their own. */
@@ -86,7 +86,7 @@ contextrot.xray.matrix = (() => {
     /** How the session broke off; null when it came to its end. */
     #broke() {
       const { end } = this.session.data;
-      return end === null ? "running" : end.ended === "completed" ? null : end.ended.replace("_", " ");
+      return end === null ? "running" : end.ended === "completed" ? null : word(end.ended);
     }
 
     draw() {
@@ -264,6 +264,7 @@ contextrot.xray.matrix = (() => {
       if (index === null) return `${where}: ${column.verdicts.map((v) => `${mark(v.outcome)} ${contextrot.clean(v.id)}`).join(" ") || "nothing checked"}`;
       const status = index >= this.#until(column) ? null : column.call.view === null ? "unknown" : this.session.status(column.call, index);
       const log = this.session.message(index);
+      if (log === null) return `${where}: message ${index} is not in the log`;
       return `${where} · message ${index} (${log.origin}, ${log.message.role}, turn ${log.turn}): ${status === null ? "not yet said" : `${status}: ${CELLS[status] ?? status}`} · ${this.#words(log.message)}`;
     }
 
@@ -325,7 +326,7 @@ contextrot.xray.matrix = (() => {
         ArrowLeft: () => aside(-1),
         ArrowRight: () => aside(1),
         ArrowUp: () => this.choose(at ?? 0, index === null || index === 0 ? null : index - 1),
-        ArrowDown: () => this.choose(at ?? 0, Math.min(this.length - 1, (index ?? -1) + 1)),
+        ArrowDown: () => this.choose(at ?? 0, this.length ? Math.min(this.length - 1, (index ?? -1) + 1) : null), // a control has no log
         Home: () => this.choose(0, index),
         End: () => this.choose(this.session.columns.length - 1, index),
         Enter: () => this.choose(at ?? 0, index, "enter"),

@@ -77,7 +77,7 @@ contextrot.xray.reading = (() => {
     const box = element("div", {}, line);
     if (one.reason) box.append(element("p", { class: "reason said" }, plain(one.reason)));
     if (one.outcome === "fail" && one.evidence && one.evidence !== one.reason)
-      box.append(element("p", { class: "muted" }, "rests on: ", element("span", { class: "said" }, plain(one.evidence).slice(0, 400))));
+      box.append(element("p", { class: "muted" }, "the verdict rests on: ", element("span", { class: "said" }, plain(one.evidence).slice(0, 400))));
     return box;
   }
 

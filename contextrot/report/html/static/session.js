@@ -32,12 +32,24 @@ contextrot.xray = (() => {
     return `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
   }
 
+  /** ``contextrot show RUN KEY`` as a shell takes it; the run's path comes quoted with the page. */
+  function command(name, key, before = "") {
+    const plainKey = /^[\w@%+=:,./-]+$/.test(key) ? key : `'${key.replaceAll("'", `'"'"'`)}'`;
+    return `contextrot ${name} ${document.getElementById("xray").dataset.run} ${before}${contextrot.clean(plainKey)}`;
+  }
+
+  /** A word of a record for the eye: an underscore is a space; what should be a word and is none is shown as it is. */
+  function word(value) {
+    return contextrot.clean(typeof value === "string" ? value : JSON.stringify(value) ?? "").replace("_", " ");
+  }
+
   /** A recorded text, cleaned for the eye; of one that is too long for the page, its beginning and its end. */
   function plain(value, command) {
     if (value === null || value === undefined) return "";
     if (typeof value === "string") return contextrot.clean(value);
-    if (Array.isArray(value.cut)) {
-      const [head, tail, length] = value.cut;
+    const cut = value.cut;
+    if (Array.isArray(cut) && cut.length === 3 && typeof cut[0] === "string" && typeof cut[1] === "string") {
+      const [head, tail, length] = cut;
       const gone = (length - [...head].length - [...tail].length).toLocaleString("en");
       return `${contextrot.clean(head)}\n[${gone} characters are not kept in this file: ${command} prints them]\n${contextrot.clean(tail)}`;
     }
@@ -93,8 +105,7 @@ contextrot.xray = (() => {
 
     /** The command that shows what stands behind this page. */
     command(turn = null) {
-      const run = document.getElementById("xray").dataset.run;
-      return `contextrot show ${run} ${this.row.key}${turn === null ? "" : ` --turn ${turn}`}`;
+      return `${contextrot.xray.command("show", this.row.key)}${turn === null ? "" : ` --turn ${turn}`}`;
     }
 
     /** The log message at `index` as seen from a branch; past the fork point a branch has its own. */
@@ -119,8 +130,10 @@ contextrot.xray = (() => {
       if (call.view.texts) return call.view.texts.map((text) => ({ made: false, message: this.texts[text], origin: null, status: null }));
       const sent = [];
       for (const [start, end] of call.view.ranges)
-        for (let index = start; index < end; index++)
-          sent.push({ ...this.message(index, call.branch), status: this.status(call, index), made: false });
+        for (let index = start; index < end; index++) {
+          const entry = this.message(index, call.branch);
+          if (entry) sent.push({ ...entry, status: this.status(call, index), made: false });
+        }
       const made = [...call.view.made].sort((one, other) => one[0] - other[0]);
       for (const [position, text] of made)
         sent.splice(position, 0, { made: true, message: this.texts[text], index: null, origin: null, status: "made" });
@@ -140,7 +153,10 @@ contextrot.xray = (() => {
       const sentAsIs = new Set((call.view?.ranges ?? []).flatMap(([start, end]) => range(start, end)));
       const out = [];
       for (const [status, start, end] of call.view?.manifest ?? [])
-        for (const index of range(start, end)) if (!sentAsIs.has(index)) out.push({ ...this.message(index, call.branch), status });
+        for (const index of range(start, end)) {
+          const entry = sentAsIs.has(index) ? null : this.message(index, call.branch);
+          if (entry) out.push({ ...entry, status });
+        }
       return out;
     }
 
@@ -177,5 +193,5 @@ contextrot.xray = (() => {
     throw new Error(`session ${row.key} is not in chunk ${row.chunk}`);
   }
 
-  return { element, svg, counted, plain, parts, load, Session };
+  return { element, svg, counted, plain, parts, word, command, load, Session };
 })();

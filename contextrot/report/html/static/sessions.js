@@ -1,7 +1,7 @@
 "use strict";
 // The list of sessions: those that failed first, in pages, filtered and sorted over all rows and not only those drawn.
 (() => {
-  const { element, counted } = contextrot.xray;
+  const { element, counted, word } = contextrot.xray;
   const PAGE = 100;
   const several = (name) => new Set(contextrot.sessions.map((row) => row[name])).size > 1;
   const number = (value) => (value === undefined ? Infinity : value);
@@ -24,14 +24,14 @@
     ["model", (row) => row.model, (row) => [short(row.model)], "who", "model"],
     ["strategy", (row) => row.strategy ?? "", (row) => [row.control ? "controls" : short(row.strategy)], "who"],
     ["repeat", (row) => number(row.repeat), (row) => [String(row.repeat ?? "–")], "number"],
-    ["ended", (row) => ended(row), (row) => [ended(row).replace("_", " ")], ""],
+    ["ended", (row) => ended(row), (row) => [word(ended(row))], ""],
     ["last turn", (row) => number(row.last_turn), (row) => [String(row.last_turn ?? "–")], "number"],
   ].filter(([, , , , only]) => only === undefined || several(only));
 
   function causes(row) {
     const shown = (row.failed ?? []).slice(0, 3).flatMap(([id, why]) => [element("span", { class: "said" }, contextrot.clean(id)), " ", element("span", { class: `chip ${why || "unattributed"}` }, why || "unattributed"), " "]);
     if ((row.failed ?? []).length > 3) shown.push(`and ${row.failed.length - 3} more`);
-    if (row.failed === undefined && row.event && !["completed", undefined].includes(row.ended)) shown.push(`${row.ended.replace("_", " ")} at turn ${row.last_turn ?? "?"}`);
+    if (row.failed === undefined && row.event && !["completed", undefined].includes(row.ended)) shown.push(`${word(row.ended)} at turn ${row.last_turn ?? "?"}`);
     if (row.problem) shown.push(element("small", {}, "file damaged"));
     return shown;
   }
@@ -97,7 +97,7 @@
         const all = [...new Set(contextrot.sessions.flatMap(values))].filter((value) => value !== undefined && value !== "").sort();
         if (all.length < 2) continue;
         const select = element("select", { "aria-label": `${name} of the sessions shown`, change: () => { chosen[name] = all[select.value]; apply(); } },
-          element("option", { value: "" }, `every ${name === "ended" ? "ending" : name}`), ...all.map((value, k) => element("option", { value: String(k) }, contextrot.clean(name === "ended" ? value.replace("_", " ") : value))));
+          element("option", { value: "" }, `every ${name === "ended" ? "ending" : name}`), ...all.map((value, k) => element("option", { value: String(k) }, name === "ended" ? word(value) : contextrot.clean(value))));
         before.before(select);
       }
     }

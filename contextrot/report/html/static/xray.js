@@ -1,7 +1,7 @@
 "use strict";
 // Opening a session: why it failed in words, the matrix, the reading pane, and the ways from one call to the next.
 (() => {
-  const { element, load } = contextrot.xray;
+  const { element, load, word, command } = contextrot.xray;
   const { Matrix } = contextrot.xray.matrix;
   const { sample, filling, mark, CELLS, FILLING } = contextrot.xray.tracks;
   const { show } = contextrot.xray.reading;
@@ -52,18 +52,17 @@
 
   /** Say why a session cannot be shown; `kept`: whether the run directory has it. */
   function fail(key, sentence, kept = false) {
-    const run = document.getElementById("xray").dataset.run;
     part("why").replaceChildren(sentence);
     if (!kept) return;
-    part("why").append(" ", element("code", {}, `contextrot show ${run} ${contextrot.clean(key)}`), " shows it; ",
-      element("code", {}, `contextrot report ${run} --session ${contextrot.clean(key)}`), " puts it into this file.");
+    part("why").append(" ", element("code", {}, command("show", key)), " shows it; ",
+      element("code", {}, command("report", key, "--session ")), " puts it into this file.");
   }
 
   function heading(row) {
     const name = `${row.scenario} · ${row.strategy ?? "controls"} · repeat ${row.repeat}`;
     part("title").textContent = contextrot.clean(name);
     document.title = `${contextrot.clean(name)} · contextrot`;
-    const ended = row.ended ? `${row.ended.replace("_", " ")}${row.last_turn === undefined ? "" : ` at turn ${row.last_turn}`}` : "still running";
+    const ended = row.ended ? `${word(row.ended)}${row.last_turn === undefined ? "" : ` at turn ${row.last_turn}`}` : "still running";
     part("marks").replaceChildren(
       ...(row.simulated ? [element("b", { class: "mark" }, "SIMULATED"), " "] : []),
       ...(row.control ? [element("b", { class: "mark" }, "CONTROL"), " "] : []),
@@ -138,7 +137,7 @@
       ...[["pass", "passed"], ["fail", "failed"], ["open", "undecided"]].map(([kind, word]) => item(element("b", { class: `mark ${kind}` }, mark(kind)), ` ${word}`)),
       ...(session.columns.some((column) => column.call.purpose === "probe" && column.branch !== null) ? [item(element("b", {}, "▾"), " a probe's question, asked on a branch")] : []),
       ...(session.columns.some((column) => column.call.occupancy >= FILLING) ? [item(filling(), ` window filled to ${100 * FILLING} % or more`)] : []),
-      item(element("b", { class: "letter" }, "R"), " rule"), item(element("b", { class: "letter" }, "F"), " fact"), item(element("b", { class: "letter" }, "S"), " system prompt"),
+      item(element("b", { class: "letter" }, "R"), " rule"), item(element("b", { class: "letter" }, "F"), " fact"), item(element("b", { class: "letter" }, "?"), " a check, where it was asked"), item(element("b", { class: "letter" }, "S"), " system prompt"),
       ...(session.data.log.some(([, origin]) => origin === "distractor") ? [item(element("b", { class: "letter" }, "D"), " distractor")] : []),
       ...(session.data.log.some(([, origin]) => origin === "tool") ? [item(element("b", { class: "letter" }, "C"), " tool call"), item(element("b", { class: "letter" }, "T"), " its result")] : []));
   }
