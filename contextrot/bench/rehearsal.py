@@ -235,7 +235,7 @@ class Ledger(SessionFile):
         )
 
     def _look(self, record: Record) -> None:
-        view = record["view"]
+        view = record["view"] or {}  # None: an agent does not say what its model is sent
         self.fired |= bool(view.get("made")) or any(status != "verbatim" for status, *_ in view.get("manifest", ()))
         self.fullest = max(self.fullest, record["occupancy"] or 0.0)
 

@@ -34,6 +34,7 @@ def test_validate_counts_the_cells(cli: Cli, crossed: Path) -> None:
     assert done.stdout.splitlines() == [
         "crossed.yaml: crossed is valid: 4 cells of up to 8 turns, 10 probe questions",
         "small.yaml: small is valid: 6 turns, 4 probe questions",
+        "all 2 are valid",
     ]
     rows = json.loads(cli("validate", "crossed.yaml", "small.yaml", "--json").stdout)["valid"]
     assert [cell["id"] for cell in rows[0]["cells"]] == [
@@ -47,7 +48,8 @@ def test_validate_tells_a_faulty_cell_with_the_grids_line(cli: Cli, crossed: Pat
     done = cli("validate", "crossed.yaml")
     assert done.returncode == 2
     assert done.stderr.startswith("crossed.yaml:7: in the cell `crossed.turns-8.inline`: the inline probe `code` takes")
-    assert done.stderr.rstrip().endswith("(line 6)")
+    assert done.stderr.splitlines()[-2].endswith("(line 6)")
+    assert done.stderr.splitlines()[-1] == "found 1 fault"
 
 
 def test_a_length_for_all_contradicts_a_grid_over_lengths(cli: Cli, crossed: Path) -> None:
