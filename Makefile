@@ -14,7 +14,7 @@ bench: $(VENV)/.installed
 
 # Files go to as many processes as there are cores; `make test ARGS="-n 0 -x"` runs them in one.
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # The HTML report is tested in a real Chromium. Where there is none, this installs Debian's (as root).
 browser:

@@ -90,7 +90,7 @@ def test_a_gate_in_turns_is_planned_as_one_of_the_same_share() -> None:
 
 
 def test_the_planned_number_is_that_of_the_gate() -> None:
-    """A true drop by half, three strategies: the gate itself fails about 80 times of 100 with the pairs planned."""
+    """A true drop by half, three strategies: the gate itself fails about 40 times of 50 with the pairs planned."""
     hazard = 1 - 0.5 ** (1 / 9)
     plan = sessions_to_detect(0.5, turns=TURNS, median=9, limit=0.1, tests=3)
     assert plan.pairs is not None
@@ -98,7 +98,7 @@ def test_the_planned_number_is_that_of_the_gate() -> None:
         h for h in np.arange(hazard, 1, 0.001) if sum((1 - h) ** k for k in range(TURNS)) <= plan.restricted_mean / 2
     )
     rng, found = np.random.default_rng(3), 0
-    for _ in range(100):
+    for _ in range(50):
         sides = []
         for changed in (hazard, shorter):
             sides.append(
@@ -113,8 +113,8 @@ def test_the_planned_number_is_that_of_the_gate() -> None:
         before, now = (replace(side, repeats=plan.pairs, hashes={"one": "h"}) for side in sides)
         result = evaluate(now, ["rmst: -10%"], before, limits=Limits(resamples=399))
         found += any(v.outcome is GateOutcome.FAILED and v.scope["strategy"] == "fifo" for v in result.verdicts)
-    spread = 100 * sqrt(0.8 * 0.2 / 100)
-    assert abs(found - 80) < 3 * spread
+    spread = sqrt(50 * 0.8 * 0.2)
+    assert abs(found - 40) < 3 * spread
 
 
 def test_drops_are_counted_as_the_gate_counts_them() -> None:
